@@ -3,7 +3,8 @@
 Three operators (text keys, number keys with a state type, composite keys with a partition key) register the same
 function `run`, an interpreter; a fourth is a bank for conservation checks. It only interprets: programs are made in
 `proof.random_requests`, by hand in tests, or by a shrinker. Programs have no loops, so they end; those that
-spin are ended.
+spin are ended. `near` is the same interpreter, registered as local, and what it calls is `near` as well; some calls of
+`run` go there, too.
 
 A program is a list of steps, a step a list of a name and its operands, all of it plain msgpack or JSON. It runs on the
 entity it is sent to and has one register, the number that it last read, computed or was returned; `run` returns it.
@@ -104,10 +105,11 @@ def key_of(operator_index: int, n: int) -> Key:
 class Program:
     """One invocation of `run`: its context, its register, and where it was called from."""
 
-    __slots__ = ("arguments", "caller", "cell", "ctx", "register")
+    __slots__ = ("arguments", "caller", "cell", "ctx", "near", "register")
 
-    def __init__(self, ctx: Context, arguments: list[Any], caller: list[Any] | None) -> None:
+    def __init__(self, ctx: Context, arguments: list[Any], caller: list[Any] | None, near: bool = False) -> None:
         self.ctx = ctx
+        self.near = near
         self.arguments = arguments
         self.caller = caller
         self.cell: Callable[[], Cell] = Cell
@@ -138,10 +140,11 @@ class Program:
     async def call(self, mode: str, operator: str, key: Any, steps: list[Any]) -> None:
         """Runs a program elsewhere."""
         params = (steps, [self.ctx.operator, self.ctx.key])
+        function = "near" if self.near or len(steps) % 3 == 0 else "run"
         if mode == "async":
-            self.ctx.call_async(operator, "run", key, params)
+            self.ctx.call_async(operator, function, key, params)
         else:
-            self.register = await self.ctx.call(operator, "run", key, params)
+            self.register = await self.ctx.call(operator, function, key, params)
 
 
 async def _read(program: Program) -> None:
@@ -388,8 +391,16 @@ async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None)
     return running.register
 
 
+async def near(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
+    """As `run`; it is said to stay on its slot, which some programs do not."""
+    running = Program(ctx, program, caller, near=True)
+    await running.run(program)
+    return running.register
+
+
 for _operator in PROGRAMMED:
     _operator.register(run)
+    _operator.register(local=True)(near)
 
 
 # The bank --------------------------------------------------------------------------------------------------
@@ -411,6 +422,13 @@ async def transfer(ctx: Context, to: str, amount: int) -> int:
         raise InsufficientFunds(f"{ctx.key} cannot pay {amount}")
     await ctx.put(balance)
     ctx.call_async(account, credit, to, (amount,))
+    return balance
+
+
+@account.register(local=True)
+async def move(ctx: Context, to: str, amount: int) -> int:
+    """As `transfer`, between accounts of one slot as a rule."""
+    balance: int = await transfer(ctx, to, amount)
     return balance
 
 

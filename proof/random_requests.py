@@ -242,6 +242,56 @@ class _Composer:
         return self.call(self.at(), depth, body=body)
 
 
+# Local requests beside them -------------------------------------------------------------------------------------
+
+STRAYING: Final = 0.06
+"""Share of calls in a local request whose target may be on another slot."""
+MOVES: Final = 0.25
+"""Share of local requests that are bank transfers."""
+
+
+def random_near(rng: Random, profile: Profile, n_slots: int, request_id: str) -> Request:
+    """A request for a local function, nearly all of whose calls stay on its slot."""
+    if rng.random() < MOVES:
+        payer = f"a{rng.randrange(profile.keys + 1)}"
+        slot = _slot(account, payer, n_slots)
+        payees = [f"a{n}" for n in range(min(profile.keys, NEAR_KEYS) + 1)]
+        near = [payee for payee in payees if _slot(account, payee, n_slots) == slot] or [payer]
+        payee = rng.choice(payees if rng.random() < STRAYING else near)
+        return Request(request_id, account.name, payer, "move", _encode([payee, rng.randint(1, 60)]))
+    index = rng.randrange(len(PROGRAMMED))
+    key = key_of(index, rng.randrange(profile.keys))
+    composer = _NearComposer(rng, profile, n_slots, _slot(PROGRAMMED[index], key, n_slots))
+    steps = composer.block(0)
+    if rng.random() < profile.poisoned:
+        steps.insert(rng.randint(0, len(steps)), ["poison", rng.choice(sorted(POISONS))])
+    return Request(request_id, PROGRAMMED[index].name, request_key(key), "near", _encode([steps]))
+
+
+NEAR_KEYS: Final = 60
+"""Keys of an operator that are looked at for one on the slot."""
+
+
+class _NearComposer(_Composer):
+    """Makes a program whose targets are on one slot, with few exceptions."""
+
+    def __init__(self, rng: Random, profile: Profile, n_slots: int, slot: int) -> None:
+        super().__init__(rng, profile)
+        self.patterns = [each for each in self.patterns if each[1] not in (self._order, self._ask_and_follow)]
+        self.patterns = [each for each in self.patterns if each[1] != self._chase or n_slots == 1]
+        self._near = [
+            (index, n)
+            for index, operator in enumerate(PROGRAMMED)
+            for n in range(min(profile.keys, NEAR_KEYS))
+            if _slot(operator, key_of(index, n), n_slots) == slot
+        ]
+
+    def at(self) -> Steps:
+        if not self._near or self.rng.random() < STRAYING:
+            return super().at()
+        return ["at", *self.rng.choice(self._near)]
+
+
 # Bulk loads and reads beside them ------------------------------------------------------------------------------
 
 PAIRS_MAX: Final = 8

@@ -35,6 +35,7 @@ from styx.worker.events import (
     Proceed,
     ReplyDiffers,
     ReportEnds,
+    ReportLeft,
     ReportPoison,
     RequestsArrived,
     RunExternal,
@@ -132,6 +133,9 @@ class _WorkerWorld:
 
     def not_resumed(self, effect: NotResumed) -> NoReturn:
         raise AssertionError(f"nothing is replayed: {effect}")
+
+    def left(self, effect: ReportLeft) -> NoReturn:
+        raise AssertionError(f"local functions stay in their slots: {effect.functions}")
 
     def skipped(self, effect: ReportPoison) -> NoReturn:
         raise AssertionError(f"a request cannot be decoded: {effect.reason}")

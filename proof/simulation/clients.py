@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from proof.random_requests import random_load, random_read, random_request
+from proof.random_requests import random_load, random_near, random_read, random_request
 from proof.simulation.plan import SimulationPlan
 from proof.simulation.world import World
 from styx.errors import InTransactionError
@@ -40,14 +40,7 @@ class Clients:
         idle_from_s = min((f.at_s for f in plan.faults if f.kind == "idle hour"), default=float("inf"))
         for number in range(plan.requests):
             request = random_request(rng, plan.profile, f"r{number}")
-            if self._externals.random() < plan.externals:
-                request = _with_step(request, self._externals, _external_step)
-            if self._hidden.random() < plan.hidden_errors:
-                request = _with_step(request, self._hidden, _hidden_error_step)
-            if self._spins.random() < plan.spins:
-                request = _with_step(request, self._spins, _spinning_step)
-            if self._numbers.random() < plan.sequences:
-                request = _with_step(request, self._numbers, _sequence_step)
+            request = self._with_steps(request, self._externals, self._hidden, self._spins, self._numbers)
             at_s = rng.choice(starts) + rng.random() * 0.01
             if rng.random() < plan.repeats:
                 request = replace(request, idempotency_key=f"once {number}")
@@ -61,7 +54,28 @@ class Clients:
         load = lambda rng, number: random_load(rng, plan.profile, plan.slots, f"l{number}")  # noqa: E731 - it fits a line
         read = lambda rng, number: random_read(rng, plan.profile, f"g{number}")  # noqa: E731
         self._plan_beside("load", plan.loads, starts, idle_from_s, load)
+        near = lambda rng, number: self._near(random_near(rng, plan.profile, plan.slots, f"n{number}"))  # noqa: E731
+        self._plan_beside("local", plan.locals, starts, idle_from_s, near)
         self._plan_beside("read", plan.reads, starts, idle_from_s, read)
+
+    def _with_steps(
+        self, request: Request, externals: Random, hidden: Random, spins: Random, numbers: Random
+    ) -> Request:
+        plan = self._plan
+        if externals.random() < plan.externals:
+            request = _with_step(request, externals, _external_step)
+        if hidden.random() < plan.hidden_errors:
+            request = _with_step(request, hidden, _hidden_error_step)
+        if spins.random() < plan.spins:
+            request = _with_step(request, spins, _spinning_step)
+        if numbers.random() < plan.sequences:
+            request = _with_step(request, numbers, _sequence_step)
+        return request
+
+    def _near(self, request: Request) -> Request:
+        """A local request, with steps from generators of its own."""
+        rng = Random(f"steps of {request.request_id} {self._plan.seed}")
+        return self._with_steps(request, rng, rng, rng, rng)
 
     def _plan_beside(
         self, what: str, share: float, starts: list[float], idle_from_s: float, make: Callable[[Random, str], Request]
@@ -135,7 +149,7 @@ def _sequence_step(rng: Random) -> list[Any]:
 
 def _with_step(request: Request, rng: Random, step: Callable[[Random], list[Any]]) -> Request:
     """The request with such steps in some of its blocks."""
-    if request.function != "run":
+    if request.function not in ("run", "near"):
         return request
     try:
         arguments = msgspec.msgpack.decode(request.params)

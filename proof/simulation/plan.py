@@ -79,9 +79,9 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Times in virtual seconds. `repeats`: share of requests sent again with the same idempotency key;
     `externals`: share of requests that call an external function; `hidden_errors`: share that hide an error of the
     engine's now and then; `spins`: share that run too long now and then; `sequences`: share that take numbers;
-    `loads`, `reads`: chunks of bulk loads and reads of one entity beside the requests, as a share of them; `halts`:
-    share of the time in which a worker takes up nothing. `call_bytes`: so many bytes of arguments or of a result count
-    as another call (0: more than there are).
+    `loads`, `reads`, `locals`: chunks of bulk loads, reads of one entity and requests for local functions beside the
+    requests, as a share of them; `halts`: share of the time in which a worker takes up nothing. `call_bytes`: so many
+    bytes of arguments or of a result count as another call (0: more than there are).
 
     `cluster`: processes behave as those of a deployment on Kafka. Registrations have numbers of their own, appends of
     an older generation are refused from the fence on, peers have connections that break, coordinators can be zombies.
@@ -106,6 +106,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     spins: float
     sequences: float
     reads: float
+    locals: float
     halts: float
     epoch_transactions_max: int
     epoch_result_bytes_max: int
@@ -182,6 +183,7 @@ def _random_plan(seed: int, workers: int | None, faults: bool) -> SimulationPlan
         sequences=Random(f"gapless {seed}").choice([0.0, 0.0, 0.0, 0.2, 0.6]),
         loads=Random(f"loads {seed}").choice([0.0, 0.0, 0.1, 0.4]),
         reads=Random(f"reads {seed}").choice([0.0, 0.0, 0.0, 0.2, 1.0]),
+        locals=Random(f"locals {seed}").choice([0.0, 0.0, 0.3, 1.0]),
         halts=Random(f"halts {seed}").choice([0.0, 0.0, 0.0, 0.2, 0.5]),
         epoch_transactions_max=rng.choice([1, 3, 10, 40, 1000]),
         epoch_result_bytes_max=Random(f"bytes {seed}").choice([8 * MIB, 8 * MIB, 16, 1, 1]),

@@ -29,7 +29,7 @@ from styx.errors import FunctionTooLong, StyxError
 from styx.log.base import Stream
 from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
-from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, Verdicts, decode, encode
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, SlotBatch, Verdicts, decode, encode
 from styx.state.table import NEWEST
 from styx.testing.history import HistoryReport, SerializabilityViolation, check_history, state_hash
 from styx.testing.serial import ExternalResult, external_result
@@ -51,7 +51,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
 
     `cuts` counts functions that the watchdog ended, `cut_replies` the transactions that ended so, `unlocked` those
     that it took out of a lock phase; `passed_over` the requests that waited for an epoch with room, `small_epochs` a
-    worker's epochs that contention had kept small.
+    worker's epochs that contention had kept small. `local` counts replies of phase 3, `left` the local transactions
+    that left their slot.
     """
 
     plan: SimulationPlan
@@ -68,6 +69,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     unlocked: int
     passed_over: int
     small_epochs: int
+    local: int
+    left: int
     state_hash: str
     replies: list[ReplyRecord]
     requests: list[tuple[int, int, bytes]]
@@ -303,6 +306,8 @@ class Simulation:
             unlocked=sum(len(v.unlocked) for v in map(decode, epochs) if isinstance(v, Verdicts)),
             passed_over=world.passed_over,
             small_epochs=world.small_epochs,
+            local=sum(reply.phase == 3 for reply in replies),
+            left=world.left,
             state_hash=state_hash(state),
             replies=replies,
             requests=requests,
@@ -337,7 +342,13 @@ def replay_elsewhere(
 
 
 def _next_begun(payloads: list[bytes]) -> EpochRecord:
-    """The epoch behind the last one, as begun by one worker: it says that time has nothing left to decide before it."""
-    records = [decode(payload) for payload in payloads]
-    last = max((record for record in records if isinstance(record, EpochRecord)), key=lambda record: record.epoch)
-    return replace(last, generation=max(r.generation for r in records), epoch=last.epoch + 1, batches=[])
+    """The epoch behind the last one, as begun by all workers with nothing to do: it says that time has nothing left to
+    decide before it.
+    """
+    records = [record for record in map(decode, payloads) if isinstance(record, EpochRecord)]
+    last = max(records, key=lambda record: record.epoch)
+    batches = [batch for record in records if record.epoch == last.epoch for batch in record.batches]
+    counter = last.counter + max(batch.count for batch in batches)
+    generation = max(record.generation for record in records)
+    nothing = [SlotBatch(batch.slot, batch.next, batch.next, 0) for batch in batches]
+    return EpochRecord(generation, last.epoch + 1, counter, nothing)

@@ -57,15 +57,21 @@ def version_of_chaos(version: int) -> App:
         ),
     ]
 
-    async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
-        running = Program(ctx, program, caller)
+    async def interpret(running: Program, program: list[Any]) -> Any:
         running.register = version
-        running.cell = new.get(ctx.operator, Cell)
+        running.cell = new.get(running.ctx.operator, Cell)
         await running.run(program)
         return running.register
 
+    async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
+        return await interpret(Program(ctx, program, caller), program)
+
+    async def near(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
+        return await interpret(Program(ctx, program, caller, near=True), program)
+
     for operator in operators:
         operator.register(run)
+        operator.register(local=True)(near)
     return App(chaos_app.app.name, [*operators, account])
 
 

@@ -46,6 +46,7 @@ from styx.worker.events import (
     Proceed,
     ReplyDiffers,
     ReportEnds,
+    ReportLeft,
     ReportPoison,
     RequestsArrived,
     RunExternal,
@@ -442,6 +443,10 @@ class WorkerProcess:
     def not_resumed(self, effect: NotResumed) -> None:
         """As `Findings.not_resumed`."""
         raise AssertionError(f"a replay does not wait: {effect}")
+
+    def left(self, effect: ReportLeft) -> None:
+        """As `Findings.left`."""
+        self.world.left += sum(effect.functions.values())
 
     def skipped(self, effect: ReportPoison) -> None:
         """As `Findings.skipped`."""

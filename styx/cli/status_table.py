@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from typing import Final
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -12,6 +14,8 @@ from rich.text import Text
 from styx.cluster.coordinator.status import SnapshotStatus, Status, WorkerStatus
 from styx.model.limits import MIB
 
+FUNCTIONS_SHOWN_MAX: Final = 5
+"""Functions that are named as not local; the metrics have all."""
 _LEFT = ("worker", "slots", "step")
 _RIGHT = ("epoch", "backlog", "unfinished", "lag", "keys", "memory", "heard")
 
@@ -43,6 +47,7 @@ def status_lines(status: Status) -> RenderableType:
     lines.append(Text(f"{'gateways':<10}{', '.join(status.gateways) or 'none'}"))
     lines += _carried(status)
     lines += _strangers(status)
+    lines += _left(status)
     problems = [
         Text(f"{worker.name} cannot run version {version}: {problem}", style="red")
         for worker in status.workers
@@ -95,6 +100,16 @@ def _strangers(status: Status) -> list[Text]:
     )
     told = ", ".join(f"{count:,} {what}" for what, count in counts if count)
     return [Text(f"{'strangers':<10}{told}; the logs say more", style="yellow")] if told else []
+
+
+def _left(status: Status) -> list[Text]:
+    """Local functions that do not stay on their slot."""
+    counts: Counter[str] = Counter()
+    for worker in status.workers:
+        counts.update(worker.left)
+    told = ", ".join(f"{name} {count:,} times" for name, count in counts.most_common(FUNCTIONS_SHOWN_MAX))
+    advice = "each costs an epoch more: change partition_key, or drop local=True"
+    return [Text(f"{'not local':<10}{told}; {advice}", style="yellow")] if told else []
 
 
 def _version(status: Status) -> str:

@@ -60,7 +60,7 @@ class Heartbeat(msgspec.Struct, array_like=True, tag=103):
     resident bytes; `ended` counts transactions since the registration. `poison`, `strangers` and `refused` are counted
     since the process started: undecodable request records, others' records elsewhere in the log, connections. `carried`
     counts since then, by the few functions with most of them, how often transactions were carried after the second
-    time.
+    time; `left`, by the full names of local functions, transactions that left the function's slot.
     """
 
     generation: int
@@ -77,6 +77,7 @@ class Heartbeat(msgspec.Struct, array_like=True, tag=103):
     strangers: int = 0
     refused: int = 0
     carried: dict[str, int] = {}
+    left: dict[str, int] = {}
 
 
 class Offer(msgspec.Struct, array_like=True, tag=104):

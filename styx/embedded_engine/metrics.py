@@ -88,6 +88,8 @@ def _transactions(engine: EmbeddedEngine) -> Iterator[_Metric]:
     yield _counter(*families.CARRIED, counters.carried)
     again = [(f'{{function="{function}"}}', float(n)) for function, n in engine.reports.carried.again.items()]
     yield (families.CARRIED_AGAIN.name, "counter", families.CARRIED_AGAIN.text, again)
+    left = engine.reports.left.by_function
+    yield (families.LEFT.name, "counter", families.LEFT.text, [(f'{{function="{n}"}}', c) for n, c in left.items()])
     yield _counter(*families.EPOCHS, counters.epochs)
     yield _counter(*families.POISON, counters.poison)
     yield _gauge("styx_epoch_size", "Transactions in the last epoch.", counters.epoch_size)

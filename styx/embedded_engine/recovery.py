@@ -28,6 +28,7 @@ from styx.worker.events import (
     NotResumed,
     ReplyDiffers,
     ReportEnds,
+    ReportLeft,
     ReportPoison,
     RequestsArrived,
     StateLoaded,
@@ -152,6 +153,10 @@ class ReplayWatch:
     def ended(self, effect: ReportEnds) -> None:
         """As `Findings.ended`."""
         self._reports.take()
+
+    def left(self, effect: ReportLeft) -> None:
+        """As `Findings.left`."""
+        self._reports.left.add(effect.functions)
 
     def skipped(self, effect: ReportPoison) -> None:
         """As `Findings.skipped`."""

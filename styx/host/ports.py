@@ -31,6 +31,7 @@ from styx.worker.events import (
     NotResumed,
     ReplyDiffers,
     ReportEnds,
+    ReportLeft,
     ReportPoison,
     RunExternal,
     SendFrame,
@@ -152,6 +153,9 @@ class Findings(Protocol):
 
     def not_resumed(self, effect: NotResumed) -> None:
         """A replay cannot go on with a transaction behind an external call."""
+
+    def left(self, effect: ReportLeft) -> None:
+        """Transactions have left the slot in which their functions were declared to stay."""
 
     def skipped(self, effect: ReportPoison) -> None:
         """A request cannot be decoded."""

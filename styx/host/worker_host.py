@@ -24,6 +24,7 @@ from styx.worker.events import (
     RepliesDurable,
     ReplyDiffers,
     ReportEnds,
+    ReportLeft,
     ReportPoison,
     RunExternal,
     SendFrame,
@@ -69,6 +70,7 @@ class WorkerHost:
             SyncReplies: self._sync_replies,
             AppendExternal: self._append_external,
             RunExternal: self._run_external,
+            ReportLeft: findings.left,
             ReportPoison: findings.skipped,
         }
 

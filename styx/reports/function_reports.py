@@ -15,6 +15,7 @@ from styx.errors import describe
 from styx.model.user_frames import Frame, UserFrames
 from styx.reports.carried import CarriedReports
 from styx.reports.json_lines import FIELDS
+from styx.reports.left_slots import LeftSlots
 from styx.reports.mistakes import Mistake, Mistakes, Place, key_text, now, places, printable
 from styx.worker.events import RunExternal
 from styx.worker.notes import CAPTURES_MAX, AbortNote, LineNote, Notes
@@ -35,6 +36,7 @@ class FunctionReports:
         self.notes = Notes()
         self.mistakes = Mistakes()
         self.carried = CarriedReports()
+        self.left = LeftSlots()
         self._later = later
         self._frames = UserFrames()
         self._allowance = Allowance(SHOWN_PER_SECOND_MAX)

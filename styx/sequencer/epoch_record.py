@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import msgspec
+from msgspec.structs import replace
 
 EPOCHS_PARTITION = 0
 """The epochs stream has one partition: its order is total."""
@@ -68,7 +69,8 @@ class Verdicts(msgspec.Struct, array_like=True, frozen=True, tag=4, gc=False):
     """Outcomes of an epoch that time has decided, since a function ran too long: a replay must not ask time again.
 
     `ended` transactions ended in these errors (code, type, message), or (None) left the epoch to come back in
-    sequential mode; no replay runs them. Those in `unlocked` took no part in its lock phase, and were carried.
+    sequential mode; no replay runs them. Outcomes of local transactions are of phase 3. Those in `unlocked` took no
+    part in its lock phase, and were carried.
     """
 
     generation: int
@@ -81,7 +83,9 @@ LogEntry = EpochRecord | GenerationMarker | SnapshotNote | Verdicts
 
 
 class EpochPlan(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """An epoch to replay: batches by slot, and its verdicts. `last`: nothing shows that a later epoch was begun."""
+    """An epoch to replay: batches by slot, and its verdicts. `last`: nothing shows that a later epoch was begun. `open`
+    are slots of which nothing shows that their worker began one: their local transactions may not have ended.
+    """
 
     epoch: int
     counter: int
@@ -89,6 +93,7 @@ class EpochPlan(msgspec.Struct, array_like=True, frozen=True, gc=False):
     ended: dict[int, tuple[str, str, str] | None] = {}
     unlocked: list[int] = []
     last: bool = False
+    open: list[int] = []
 
 
 _decoder: msgspec.msgpack.Decoder[LogEntry] = msgspec.msgpack.Decoder(LogEntry)
@@ -121,6 +126,7 @@ def replay_plan(
     current = after_generation
     gathered: dict[int, SlotBatch] = {}
     gathered_epoch = begun = -1
+    begun_by: dict[int, int] = {}
     verdicts: list[Verdicts] = []
     for record in records:
         if isinstance(record, SnapshotNote):
@@ -140,6 +146,7 @@ def replay_plan(
             verdicts.append(record)
             continue
         begun = max(begun, record.epoch)  # its worker had ended the one before
+        begun_by.update((batch.slot, record.epoch) for batch in record.batches)
         if record.epoch <= after_epoch + len(plans):
             continue
         if record.epoch != gathered_epoch:
@@ -148,6 +155,9 @@ def replay_plan(
         if len(gathered) == n_slots and record.epoch == after_epoch + len(plans) + 1:
             plans.append(EpochPlan(record.epoch, record.counter, gathered))
             gathered, gathered_epoch = {}, -1
+    if plans:  # the records of the next epoch show that all others are ended
+        last = plans[-1]
+        plans[-1] = replace(last, open=[slot for slot in last.batches if begun_by[slot] <= last.epoch])
     return [_with_verdicts(plan, verdicts, plan.epoch >= begun) for plan in plans]
 
 
@@ -155,7 +165,7 @@ def _with_verdicts(plan: EpochPlan, verdicts: list[Verdicts], last: bool) -> Epo
     own = [verdict for verdict in verdicts if verdict.epoch == plan.epoch]
     ended = {tid: outcome for verdict in own for tid, outcome in verdict.ended}
     unlocked = sorted({tid for verdict in own for tid in verdict.unlocked})
-    return EpochPlan(plan.epoch, plan.counter, plan.batches, ended, unlocked, last)
+    return EpochPlan(plan.epoch, plan.counter, plan.batches, ended, unlocked, last, plan.open)
 
 
 class ExternalRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):

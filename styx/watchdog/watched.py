@@ -74,7 +74,7 @@ class Watched:
     def replaying(self) -> str:
         """The words for the present epoch if it was recorded; empty otherwise."""
         worker = self.worker
-        if worker.patience == 1 or worker.reached not in (Step.EXECUTING, Step.LOCKING):
+        if worker.patience == 1 or worker.reached not in (Step.EXECUTING, Step.LOCKING, Step.LOCAL):
             return ""
         return f", in the replay of epoch {worker.epoch}"
 

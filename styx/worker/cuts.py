@@ -5,12 +5,13 @@ Where a function is interrupted depends on time. So its transaction's outcome is
 and a replay takes the recorded outcome instead of running the transaction. In the execution step a cut ends the
 transaction, with the failure that comes first in serial order. If that failure is unknown, because branches may have
 collided, or calls must be counted, or an external function is due, the transaction leaves the epoch and comes back in
-sequential mode. In the lock phase the transaction is carried: the epoch's lock phase begins anew without it.
+sequential mode. In the lock phase the transaction is carried: the epoch's lock phase begins anew without it. In phase 3
+it is aborted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from styx.errors import EngineFailed
@@ -36,6 +37,29 @@ def patience(plan: EpochPlan | None, answered: Reached, locking: bool) -> int:
     if not plan.last or decided(plan.epoch, locking, answered):
         return CLOSED_PATIENCE
     return REPLAY_PATIENCE
+
+
+def decided_slots(
+    plan: EpochPlan, answered: Reached, given: Container[int], local: Iterable[RootTransaction]
+) -> set[int]:
+    """The slots of a recorded epoch of which it is known that all their `local` transactions have ended. `given` has
+    the TIDs of the requests with replies in the log.
+
+    A slot goes into the next epoch without waiting for others. So only its own record of a later epoch proves it, or
+    its own reply; or a reply of a later epoch, which waited for the records of all slots. The replies of a slot's
+    phase 3 leave together.
+    """
+    if decided(plan.epoch + 1, False, answered):
+        return set(plan.batches)
+    own = {root.slot for root in local if root.tid in given}
+    return own.union(plan.batches.keys() - plan.open)
+
+
+def local_patience(plan: EpochPlan | None, known: bool) -> int:
+    """How many times longer than usual a function may run in phase 3. `known`: it ended when it ran first."""
+    if plan is None:
+        return 1
+    return CLOSED_PATIENCE if known else REPLAY_PATIENCE
 
 
 def settle(cut_roots: list[RootTransaction], patience: int) -> None:

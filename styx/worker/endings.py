@@ -20,7 +20,16 @@ from styx.native.compiled import calls_more
 from styx.protocol.frames import Ack, Failure, Result
 from styx.worker.ack_share import split
 from styx.worker.external_calls import EXTERNAL_CODE
-from styx.worker.invocation import CUT_CODE, FIRST_STEP, Doomed, Invocation, abandon, cut_failure, failure_at
+from styx.worker.invocation import (
+    CUT_CODE,
+    FIRST_STEP,
+    Doomed,
+    Invocation,
+    Running,
+    abandon,
+    cut_failure,
+    failure_at,
+)
 from styx.worker.notes import Notes, failure_by
 from styx.worker.outbox import reported
 from styx.worker.root import RootAccounts
@@ -40,7 +49,7 @@ class Endings(RootAccounts):
             self._over_limit(invocation)
             return
         if type(error) is not FunctionTooLong or error is not invocation._doom:
-            told = self._told(invocation, error)
+            told = described(self.running, self._notes, invocation, error)
             if told is not None:
                 invocation._doom = None
                 self._failed(invocation, told)
@@ -53,24 +62,6 @@ class Endings(RootAccounts):
         if self._notes is not None:
             self._notes.raised(invocation, doom, failure._replace(code="aborted"))  # as in the reply
         self._failed(invocation, failure)
-
-    def _told(self, invocation: Invocation, error: BaseException) -> Failure | None:
-        """Turns an exception into a failure; None if the watchdog interrupted the exception's own code meanwhile."""
-        running, doom = self.running, invocation._doom
-        failure: Failure | None = None
-        try:
-            running.invocation = invocation
-            failure = failure_by(self._notes, invocation, error)
-            running.invocation = None
-        except BaseException:  # noqa: BLE001 - an interruption: describing an error raises nothing
-            running.invocation = None
-        if invocation._doom is doom:
-            return failure
-        try:
-            running.withdraw()
-        except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
-            pass
-        return None
 
     def _over_limit(self, invocation: Invocation) -> None:
         # The exact count needs an order: the transaction leaves this epoch and comes back in sequential mode.
@@ -265,3 +256,22 @@ class Endings(RootAccounts):
         else:
             root.done = True
             self.open_roots -= 1
+
+
+def described(running: Running, notes: Notes | None, invocation: Invocation, error: BaseException) -> Failure | None:
+    """Turns an exception into a failure; None if the watchdog interrupted the exception's own code meanwhile."""
+    doom = invocation._doom
+    failure: Failure | None = None
+    try:
+        running.invocation = invocation
+        failure = failure_by(notes, invocation, error)
+        running.invocation = None
+    except BaseException:  # noqa: BLE001 - an interruption: describing an error raises nothing
+        running.invocation = None
+    if invocation._doom is doom:
+        return failure
+    try:
+        running.withdraw()
+    except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
+        pass
+    return None

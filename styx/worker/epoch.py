@@ -1,5 +1,5 @@
 """One epoch on one worker, from its transactions to its close: execute, barrier 1, validate, barrier 2, lock-free
-commit, and a lock phase if there was a conflict.
+commit, a lock phase if there was a conflict, and phase 3 if there are local transactions.
 
 It is made when the epoch begins and dropped when the epoch has closed. Paper sections 5 and 6.
 """
@@ -7,6 +7,9 @@ It is made when the epoch begins and dropped when the epoch has closed. Paper se
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
+
+from msgspec.structs import replace
 
 from styx.model.execution import ErrorTriple
 from styx.native.interpreted import native
@@ -14,13 +17,16 @@ from styx.protocol.frames import Ack, Call, Drop, ExternalDone, Result
 from styx.protocol.messages import Commit, Conflicts, Done, EpochStarted, LockDecision, LockReport, Validate
 from styx.sequencer.epoch_record import EpochPlan, EpochRecord, SlotBatch, Verdicts, encode
 from styx.worker import cuts, validation
-from styx.worker.events import AppendEpochRecord, AppendVerdicts, Effect, Step, Tell
+from styx.worker.events import AppendEpochRecord, AppendVerdicts, Effect, ReportLeft, Step, Tell
 from styx.worker.executor import Executor
 from styx.worker.external_calls import due_calls
 from styx.worker.generation import Generation
+from styx.worker.local_phase import LocalPhase
 from styx.worker.lock_rounds import LockRounds
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot
+
+NO_VERDICTS: Final[Mapping[int, ErrorTriple | None]] = {}
 
 
 class Epoch:
@@ -52,17 +58,23 @@ class Epoch:
         self._lock_report: LockReport | None = None
         self._outcomes: list[ExternalDone] = []
         self._ended = self._carried = 0
+        self._local: LocalPhase | None = None
+        self._decision: Commit | LockDecision | None = None
 
     @property
     def runnable(self) -> bool:
         """Whether there are functions to run."""
         if self.step is Step.EXECUTING:
             return not self._executor.idle
+        if self.step is Step.LOCAL:
+            return self._local is not None and not self._local.done
         return self.step is Step.LOCKING and not self._reported
 
     @property
     def patience(self) -> int:
         """How many times longer than usual a function may run now."""
+        if self.step is Step.LOCAL:
+            return cuts.local_patience(self.plan, self._local is not None and self._local.decided)
         return cuts.patience(self.plan, self._generation.answered, self.step is Step.LOCKING)
 
     # Sequencing and execution ------------------------------------------------------------------------------
@@ -80,7 +92,10 @@ class Epoch:
         self._new_max = max((batch.count for batch in batches), default=0)
         if plan is None:
             self._effects.append(self._log.composition(counter, batches))
-        else:
+        local = intake.take_local()
+        if local:
+            self._leave_out(local)
+        if plan is not None:
             cuts.apply(plan.ended, roots)
         if not generation.alone and generation.joined < epoch:  # otherwise all workers join anyway
             self._tell(EpochStarted(generation.number, epoch))
@@ -89,10 +104,23 @@ class Epoch:
             self._executor.deliver(message)
         self._watch.sequenced(self._executor)
 
+    def _leave_out(self, local: list[RootTransaction]) -> None:
+        """Leaves the local transactions to phase 3: for all other steps of this worker they are done."""
+        generation, plan = self._generation, self.plan
+        for root in local:
+            root.done = True
+        known, ended = set[int](), NO_VERDICTS
+        if plan is not None:
+            known = cuts.decided_slots(plan, generation.answered, generation.replies.answered, local)
+            ended = plan.ended
+        self._local = LocalPhase(self._executor, local, ended, known, self._notes)
+
     def run(self) -> None:
         """Runs a slice of the epoch's functions."""
         if self.step is Step.LOCKING:
             self._run_locks()
+        elif self.step is Step.LOCAL:
+            self._run_local()
         elif self.step is Step.EXECUTING:
             self._executor.run(self._limits.slice_invocations)
 
@@ -120,6 +148,8 @@ class Epoch:
         if self.step is Step.VALIDATING:
             self._report_conflicts()
         self._report_locks()
+        if self._decision is not None:
+            self._end_local()
 
     def _tell(self, message: EpochStarted | Done | Conflicts | LockReport) -> None:
         self._effects.append(Tell(message))
@@ -186,6 +216,8 @@ class Epoch:
         for slot in slots.values():
             validation.commit(slot, left)
         roots = self._executor.roots_in_order()
+        if self._local is not None:
+            roots = [root for root in roots if not root.local]
         if self._notes is not None and (gone or generation.app.logs):
             aborted = gone.difference(barrier.deferred)
             self._notes.at_commit(slots.values(), aborted, left, self._executor.roots)
@@ -199,7 +231,7 @@ class Epoch:
                     self._end([root], 0)
         self._end([root for root in roots if root.tid not in left] if left else roots, 1)
         if not locked:
-            self._close(decision)
+            self._go_local(decision)
             return
         self._locks = LockRounds(slots, locked, set(barrier.large), self._executor.running, self._unlocked, self._notes)
         self.step = Step.LOCKING
@@ -245,7 +277,56 @@ class Epoch:
         self._end([root for root in locked if locks.end(root)], 2)
         self._generation.intake.carried += locks.carried
         self._carried = len(locks.carried)
-        self._close(decision)
+        self._go_local(decision)
+
+    # Phase 3 -----------------------------------------------------------------------------------------------
+
+    def _go_local(self, last: Commit | LockDecision) -> None:
+        """Begins phase 3 after the coordinator's `last` decision. Other workers do not wait for it: what it reads and
+        writes is on this worker's slots alone.
+        """
+        if self._local is None:
+            self._close(last)
+            return
+        self._decision = last
+        self.step = Step.LOCAL
+        self._run_local()
+        if self.runnable or self._log.undurable:
+            self._effects.extend(self._generation.replies.take())
+
+    def _run_local(self) -> None:
+        """Runs a slice of phase 3."""
+        local = self._local
+        assert local is not None
+        self._watch.slice_begins()
+        local.run(self._limits.slice_invocations)
+        self._watch.slice_ends()
+        if local.done:
+            self._effects.extend(self._log.verdicts(local.cut, []))
+
+    def _end_local(self) -> None:
+        """Closes the epoch when phase 3 is over and its verdicts are durable, because they decide what the later local
+        transactions have read, and what the next epoch reads.
+        """
+        local, last = self._local, self._decision
+        assert local is not None
+        assert last is not None
+        if not local.done or self._log.undurable:
+            return
+        self._decision = None
+        local.commit()
+        if local.carried:
+            self._generation.intake.carried += local.carried
+            if self.plan is None:
+                self._effects.append(ReportLeft(local.left))
+        self._end([root for root in local.roots if root.local], 3)
+        self._close(last)
+
+    def snapshot_failed(self, epoch: int) -> None:
+        """The snapshot of this epoch has failed on another worker before this one came to it: there is none."""
+        last = self._decision
+        if last is not None and epoch == self.number and last.snapshot:
+            self._decision = replace(last, snapshot=False, hold=False)
 
     def _end(self, roots: list[RootTransaction], phase: int) -> None:
         self._watch.ends(roots)
@@ -259,7 +340,7 @@ class Epoch:
     def _close(self, last: Commit | LockDecision) -> None:
         barrier, generation = self._barrier, self._generation
         assert barrier is not None
-        self._watch.committed(self.number, generation.slots, self._locks)
+        self._watch.committed(self.number, generation.slots, self._locks, self._local)
         generation.counter += barrier.new_max
         self._effects.extend(generation.replies.take())
         pressure = generation.intake.pressure
@@ -338,17 +419,19 @@ class Watch:
         """The lock phase begins; `locked` counts its transactions with their root on this worker."""
 
     def slice_begins(self) -> None:
-        """A slice of the lock phase begins."""
+        """A slice of the lock phase or of phase 3 begins."""
 
     def slice_ends(self) -> None:
-        """A slice of the lock phase has ended."""
+        """A slice of the lock phase or of phase 3 has ended."""
 
     def ends(self, roots: list[RootTransaction]) -> None:
         """The transactions `roots`, in serial order, are about to be answered."""
 
-    def committed(self, epoch: int, slots: Mapping[int, Slot], locks: LockRounds | None) -> None:
+    def committed(
+        self, epoch: int, slots: Mapping[int, Slot], locks: LockRounds | None, local: LocalPhase | None
+    ) -> None:
         """All writes of the epoch are applied, and its transactions still exist. `locks` is None without a
-        lock phase.
+        lock phase, `local` without a phase 3.
         """
 
     def closes(self, executor: Executor, transactions_ended: int) -> None:

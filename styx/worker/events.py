@@ -32,6 +32,7 @@ class Step(Enum):
     EXECUTING = "functions run, or others' do; barrier 1 is ahead or reported"
     VALIDATING = "conflicts are found, barrier 2 is ahead; they are reported when the epoch record is durable"
     LOCKING = "a lock-phase round runs or is reported"
+    LOCAL = "all other transactions are decided; local ones run, or a verdict on one of them is not yet durable"
     HOLDING = "no epoch begins until the snapshot that is being stored has ended"
 
 
@@ -342,6 +343,15 @@ class RunExternal:
 
 
 @dataclass(slots=True)
+class ReportLeft:
+    """Transactions whose functions are declared as local have left their slots. `functions` counts them by (operator,
+    function).
+    """
+
+    functions: dict[tuple[str, str], int]
+
+
+@dataclass(slots=True)
 class ReportPoison:
     """A requests record that cannot be decoded was skipped."""
 
@@ -364,5 +374,6 @@ Effect = (
     | SyncReplies
     | AppendExternal
     | RunExternal
+    | ReportLeft
     | ReportPoison
 )

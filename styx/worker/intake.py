@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from operator import attrgetter
 
 import msgspec
 from msgspec.structs import replace
@@ -28,6 +29,7 @@ from styx.worker.pressure import Pressure
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
 
+_tid = attrgetter("tid")
 OUTCOME_BYTES_MAX = 2 * 1024 * 1024
 """Limit on the outcomes of external functions in one epoch record, in bytes, because a log takes records of some MiB.
 The limit is two values if `value_bytes_max` makes these larger.
@@ -52,6 +54,7 @@ class Intake:
         self._unstarted: set[int] = set()
         self._turn = 0
         self._told: list[ReportPoison | NotResumed] = []
+        self._local: list[RootTransaction] = []
 
     def add_slot(
         self,
@@ -194,6 +197,14 @@ class Intake:
         told, self._told = self._told, []
         return told
 
+    def take_local(self) -> list[RootTransaction]:
+        """The transactions of the last epoch that are to run in phase 3, in TID order."""
+        local = self._local
+        if local:
+            self._local = []
+            local.sort(key=_tid)
+        return local
+
     def _carried_over(self, idle: frozenset[int]) -> list[RootTransaction]:
         roots = [root for root in self.carried if root.slot not in idle] if idle else self.carried
         self.carried = [root for root in self.carried if root.slot in idle] if idle else []
@@ -226,6 +237,10 @@ class Intake:
                 raise
             if type(admitted) is RootTransaction:
                 roots.append(admitted)
+                function = admitted.function
+                if function is not None and function.local and not admitted.done:
+                    admitted.local = True
+                    self._local.append(admitted)
             elif type(admitted) is ReportPoison:
                 self._told.append(admitted)
 

@@ -40,8 +40,9 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     are requests with the same idempotency key that wait for this one's reply: (request id, own TID, where the reply
     goes). `remembered` is set if this request itself repeats another: the first one's reply. `refused` says why the
     transaction cannot run at all, for example because a new version of the app lacks its function. `carried` counts how
-    often a lock phase has carried it in this generation. `outstanding` are the ack shares that are missing (None: all).
-    `cut`: the watchdog interrupted one of its functions in this epoch.
+    often a lock phase has carried it in this generation. `local`: it runs in phase 3, which only a new request can;
+    whatever is carried, or was in a snapshot, is not local. `outstanding` are the ack shares that are missing (None:
+    all). `cut`: the watchdog interrupted one of its functions in this epoch.
     """
 
     tid: int
@@ -61,6 +62,7 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     remembered: ReplyRecord | None = None
     refused: Failure | None = None
     carried: int = 0
+    local: bool = False
     outstanding: Outstanding | None = None
     count: int = 0
     done: bool = False

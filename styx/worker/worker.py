@@ -309,7 +309,7 @@ class Worker:
         elif isinstance(message, Join):
             self._generation.joined = message.epoch
         elif isinstance(message, SnapshotEnded):
-            self._snapshot_ended(message.complete)
+            self._snapshot_ended(message)
         elif isinstance(message, CheckState):
             limits, slots, running = self.limits, self.slots.values(), self.executor.running
             self._state_watch = watch_of(message, *self._candidate, self.n_slots, limits, slots, running)
@@ -358,14 +358,22 @@ class Worker:
 
     def _advance(self) -> None:
         """Goes on as far as possible now."""
+        if self._open is not None:
+            self._go_on(self._open)
         if self._open is None and self._between is Step.IDLE:
             self._begin_epoch()
-        if self._open is not None:
-            self._open.advance()
+            if self._open is not None:
+                self._open.advance()
         outbox = self.executor.outbox
         if outbox.full or not self.runnable:
             for peer, frame in outbox.take(self.generation, self.epoch, self.id):
                 self._effects.append(SendFrame(peer, frame))
+
+    def _go_on(self, epoch: Epoch) -> None:
+        if epoch.last is None:
+            epoch.advance()
+        if epoch.last is not None:
+            self._closed(epoch.last)
 
     def _begin_epoch(self) -> None:
         generation = self._generation
@@ -395,8 +403,6 @@ class Worker:
             self._tell_ended_calls()
         else:
             epoch.lock_decided(decision)
-        if epoch.last is not None:
-            self._closed(epoch.last)
 
     def _closed(self, last: Commit | LockDecision) -> None:
         generation = self._generation
@@ -428,7 +434,10 @@ class Worker:
             generation.stored = None
             self._tell(SlotsStored(generation.number, stored.epoch, stored.parts))
 
-    def _snapshot_ended(self, complete: bool) -> None:
+    def _snapshot_ended(self, message: SnapshotEnded) -> None:
+        complete = message.complete
+        if self._open is not None and not complete:
+            self._open.snapshot_failed(message.epoch)
         for slot in self.slots.values():
             slot.state.delta_stored() if complete else slot.state.delta_failed()
         if self._open is None and self._between is Step.HOLDING and not complete:

@@ -21,6 +21,7 @@ from styx.worker.events import (
     NotResumed,
     ReplyDiffers,
     ReportEnds,
+    ReportLeft,
     ReportPoison,
     RunExternal,
     SendFrame,
@@ -142,6 +143,9 @@ class WorkerWorld(World):
         self._asked(effect)
 
     def not_resumed(self, effect: NotResumed) -> None:
+        self._asked(effect)
+
+    def left(self, effect: ReportLeft) -> None:
         self._asked(effect)
 
     def skipped(self, effect: ReportPoison) -> None:

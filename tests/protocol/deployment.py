@@ -55,6 +55,7 @@ from styx.worker.events import (
     Proceed,
     ReplyDiffers,
     ReportEnds,
+    ReportLeft,
     ReportPoison,
     RequestsArrived,
     RunExternal,
@@ -316,6 +317,9 @@ class _Place:
         """A test looks at the replies."""
 
     def not_resumed(self, effect: NotResumed) -> None:
+        """A test looks at the replies."""
+
+    def left(self, effect: ReportLeft) -> None:
         """A test looks at the replies."""
 
     def skipped(self, effect: ReportPoison) -> None:

@@ -26,6 +26,7 @@ from styx.worker.events import (
     NotResumed,
     ReplyDiffers,
     ReportEnds,
+    ReportLeft,
     ReportPoison,
     RunExternal,
     SendFrame,
@@ -131,6 +132,9 @@ class Process:
         """The transcript says so."""
 
     def not_resumed(self, effect: NotResumed) -> None:
+        """The transcript says so."""
+
+    def left(self, effect: ReportLeft) -> None:
         """The transcript says so."""
 
     def skipped(self, effect: ReportPoison) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from styx.cli.check.messages import Ended, Epoch, State, ToChecker, Written, encode
 from styx.worker.epoch import Watch
 from styx.worker.events import Step
+from styx.worker.local_phase import LocalPhase
 from styx.worker.lock_rounds import LockRounds
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot
@@ -157,18 +158,22 @@ class CheckWatch(Watch):
         if feed is not None and feed.listens:
             feed.ended.extend([_ended(root) for root in roots if root.remembered is None and root.function is not None])
 
-    def committed(self, epoch: int, slots: Mapping[int, Slot], locks: LockRounds | None) -> None:
+    def committed(
+        self, epoch: int, slots: Mapping[int, Slot], locks: LockRounds | None, local: LocalPhase | None
+    ) -> None:
         """As `Watch.committed`."""
         feed = self.feed
         if feed is None:
             return
         if feed.listens:
-            feed.close(epoch, _written(epoch, slots, locks))
+            feed.close(epoch, _written(epoch, slots, locks, local))
         elif feed.ready_again:
             feed.give_state(slots.values(), epoch)
 
 
-def _written(epoch: int, slots: Mapping[int, Slot], locks: LockRounds | None) -> list[Written]:
+def _written(
+    epoch: int, slots: Mapping[int, Slot], locks: LockRounds | None, local: LocalPhase | None
+) -> list[Written]:
     found: set[tuple[str, Any]] = set()
     written: list[Written] = []
     for index, slot in slots.items():
@@ -180,6 +185,8 @@ def _written(epoch: int, slots: Mapping[int, Slot], locks: LockRounds | None) ->
                 found.update((access.operator, key) for key in access.writes)
         if locks is not None:
             found.update(locks.written(index))
+        if local is not None:
+            found.update(local.written(index))
         readers = {operator: slot.state.table(operator).reader(epoch) for operator, _ in found}
         written.extend(Written(operator, key, readers[operator](key)) for operator, key in found)
     return written

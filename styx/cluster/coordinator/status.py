@@ -55,6 +55,7 @@ class WorkerStatus(msgspec.Struct, kw_only=True):
     strangers: int = 0
     refused: int = 0
     carried: dict[str, int] = {}
+    left: dict[str, int] = {}
     problems: dict[int, str] = {}
 
 

@@ -82,6 +82,7 @@ def _transactions(process: WorkerProcess) -> Iterator[Metric]:
     yield counter(*families.LOCKED, watch.locked)
     yield counter(*families.CARRIED, watch.left)
     yield counters(*families.CARRIED_AGAIN, "function", process.node.reports.carried.again)
+    yield counters(*families.LEFT, "function", process.node.reports.left.by_function)
     yield counter(*families.POISON, counts.poison)
     yield counter(
         "styx_replay_differences_total", "Replies that a replay gave otherwise than before.", counts.replay_differences

@@ -29,7 +29,16 @@ from styx.snapshot.load import Behind, Unusable, behind_snapshot, state_of
 from styx.snapshot.part import spans
 from styx.snapshot.prefetch import PrefetchingStore
 from styx.store.base import Store
-from styx.worker.events import LoadState, NotResumed, ReplyDiffers, ReportEnds, ReportPoison, StateLoaded, StateUnusable
+from styx.worker.events import (
+    LoadState,
+    NotResumed,
+    ReplyDiffers,
+    ReportEnds,
+    ReportLeft,
+    ReportPoison,
+    StateLoaded,
+    StateUnusable,
+)
 from styx.worker.given_replies import (
     CAUSES,
     GivenReplies,
@@ -133,6 +142,10 @@ class ReplayWatch:
     def ended(self, effect: ReportEnds) -> None:
         """As `Findings.ended`."""
         self._node.reports.take()
+
+    def left(self, effect: ReportLeft) -> None:
+        """As `Findings.left`."""
+        self._node.reports.left.add(effect.functions)
 
     def skipped(self, effect: ReportPoison) -> None:
         """As `Findings.skipped`."""

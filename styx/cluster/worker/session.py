@@ -312,6 +312,7 @@ class WorkerSession:
             self.node.strangers,
             self.node.refused(),
             self.node.reports.carried.most(),
+            self.node.reports.left.by_function,
         )
 
     # The core's world, but for what a generation has -----------------------------------------------------------

@@ -1,0 +1,110 @@
+"""The entities of one slot in phase 3: current state, with the writes of the local transactions that have run so far.
+
+A local transaction writes in place. Until it has ended, each entity that it wrote keeps the value from before, so that
+a transaction that raises, or leaves the slot, leaves nothing. The committed state is written once, at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from styx.model.access import Access
+from styx.model.context import Cell
+from styx.native.interpreted import native, plain_stores
+from styx.state.table import Reader
+from styx.worker.slot import Slot
+
+_UNREAD: Final = b"unread"
+
+
+@native
+@plain_stores
+class LocalCell(msgspec.Struct, Cell, eq=False, gc=False):
+    """One entity. `value` is its state as the running transaction sees it; `read` is from `found` at first.
+
+    `own`: the running transaction has written it, is in its list `wrote`, and found `before`. `changed`: a transaction
+    that has ended wrote it.
+    """
+
+    key: Any
+    found: Reader
+    wrote: list[LocalCell]
+    value: bytes | None = _UNREAD
+    before: bytes | None = None
+    own: bool = False
+    changed: bool = False
+
+    def read(self, chain: bytes) -> bytes | None:
+        value = self.value
+        if value is _UNREAD:
+            value = self.value = self.found(self.key)
+        return value
+
+    def write(self, chain: bytes, value: bytes | None) -> None:
+        if not self.own:
+            self.own = True
+            self.before = self.value
+            self.wrote.append(self)
+        self.value = value
+
+    def access(self, access: Access) -> Any:
+        raise AssertionError("what touches many entities at once is no local function")
+
+
+class LocalCells:
+    """The entities that the epoch's local transactions have named on one slot, by operator and key."""
+
+    __slots__ = ("_cells", "_found", "_slot", "_wrote")
+
+    def __init__(self, slot: Slot) -> None:
+        self._slot = slot
+        self._cells: dict[str, dict[Any, LocalCell]] = {}
+        self._found: dict[str, Reader] = {}
+        self._wrote: list[LocalCell] = []
+
+    def cell(self, operator: str, key: Any) -> LocalCell:
+        """An entity, as the running transaction sees it."""
+        cells = self._cells.get(operator)
+        if cells is None:
+            slot = self._slot
+            cells = self._cells[operator] = {}
+            self._found[operator] = slot.table(operator).reader(slot.epoch)
+        cell = cells.get(key)
+        if cell is None:
+            cell = cells[key] = LocalCell(key, self._found[operator], self._wrote)
+        return cell
+
+    def keep(self) -> None:
+        """The running transaction has ended well: the following ones see its writes."""
+        for cell in self._wrote:
+            cell.own = False
+            cell.changed = True
+            cell.before = None
+        self._wrote.clear()
+
+    def undo(self) -> None:
+        """The running transaction leaves nothing."""
+        for cell in self._wrote:
+            cell.own = False
+            cell.value = cell.before
+            cell.before = None
+        self._wrote.clear()
+
+    def written(self) -> Iterator[tuple[str, Any]]:
+        """(operator, key) of each entity that a transaction wrote."""
+        for operator, cells in self._cells.items():
+            for key, cell in cells.items():
+                if cell.changed:
+                    yield operator, key
+
+    def commit(self) -> None:
+        """Commits all writes."""
+        assert not self._wrote, "a local transaction has not ended"
+        slot = self._slot
+        for operator, cells in self._cells.items():
+            writes = {key: cell.value for key, cell in cells.items() if cell.changed}
+            if writes:
+                slot.table(operator).commit(slot.epoch, writes)
