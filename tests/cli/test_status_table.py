@@ -102,6 +102,15 @@ def test_a_running_cluster() -> None:
             ),
             "strangers 2 undecodable requests skipped, 1 records of others passed over",
         ),
+        (
+            changed(
+                workers=[
+                    WorkerStatus(number=n, name="w", address="", member=True, slots=[], left={"seat.take": 600})
+                    for n in (1, 2)
+                ]
+            ),
+            "not local seat.take 1,200 times; each costs an epoch more",
+        ),
     ],
 )
 def test_what_else_is_told(status: Status, text: str) -> None:
