@@ -35,4 +35,16 @@ async def transfer(ctx: Context, to: int, amount: int) -> int:
     return int(state["balance"])
 
 
+@account.register(local=True)
+async def move(ctx: Context, to: int, amount: int) -> int:
+    """As `transfer`, to an account of the same slot."""
+    state = await ctx.get()
+    if state["balance"] < amount:
+        raise InsufficientFunds(f"{ctx.key} cannot pay {amount}")
+    state["balance"] -= amount
+    await ctx.put(state)
+    ctx.call_async(account, credit, to, (amount,))
+    return int(state["balance"])
+
+
 app = App("micro", operators=[account])

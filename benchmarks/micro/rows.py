@@ -92,6 +92,23 @@ def _bank(title: str, keys: int) -> Row:
     return Row(title, bank.app, partial(_transfers, keys), partial(_accounts, keys), keys)
 
 
+def _within_slots(function: str, keys: int, count: int) -> list[Sent]:
+    """Transfers between accounts of one slot."""
+    by_slot: dict[int, list[int]] = {}
+    for key in range(keys):
+        by_slot.setdefault(bank.account.slot_of(key, N_SLOTS), []).append(key)
+    drawn = []
+    for debtor, creditor, amount in transfers(count, keys, SEED):
+        near = by_slot[bank.account.slot_of(debtor, N_SLOTS)]
+        there = near[creditor % len(near)]
+        drawn.append(Sent(bank.account, debtor, function, (there, amount)))
+    return drawn
+
+
+def _near(title: str, function: str, keys: int) -> Row:
+    return Row(title, bank.app, partial(_within_slots, function, keys), partial(_accounts, keys))
+
+
 def _numbers(shape: str, count: int) -> list[Sent]:
     return [Sent(counter, shape, shape, arguments) for arguments in SHAPES[shape].requests(count, N_SLOTS, SEED)]
 
@@ -103,6 +120,10 @@ def _travelling(shape: str) -> Row:
 ROWS: Final = {
     "uniform": _bank("10,000 keys, uniform", 10_000),
     "hot": _bank("100 hot keys", 100),
+    "near_uniform": _near("10,000 keys, uniform, within a slot, undeclared", "transfer", 10_000),
+    "local_uniform": _near("10,000 keys, uniform, within a slot, local", "move", 10_000),
+    "near_hot": _near("100 hot keys, within a slot, undeclared", "transfer", 100),
+    "local_hot": _near("100 hot keys, within a slot, local", "move", 100),
     "number_as_argument": _travelling("as_argument"),
     "number_as_key": _travelling("as_key"),
     "number_for_a_result": _travelling("for_a_result"),

@@ -22,6 +22,7 @@ from styx.state.table import Reader
 
 if TYPE_CHECKING:
     from styx.worker.invocation import Invocation
+    from styx.worker.local_cells import LocalCells
     from styx.worker.notes import Raised
     from styx.worker.slot import Slot
 
@@ -140,7 +141,8 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     `invocations` is the cached call graph of this slot. `dead`: the transaction has left the epoch, and further
     messages to it are void. `sent` counts the calls made on this slot and, with `Limits.call_bytes`, the large results
     of calls that ran on it. `pending_external` is the external call that the transaction has to wait for. `accesses`
-    are the accesses to many entities at once, which have no cells. `here` is the slot itself, None if no function runs.
+    are the accesses to many entities at once, which have no cells. `here` is the slot itself, None if no function runs,
+    and `local` its entities in phase 3.
     Three fields belong to the last run: `raised` is its first exception in serial order, `lines` are the lines that its
     functions logged, and `beside` are writes of an unchanged re-run to entries that no invocation is on.
     """
@@ -163,6 +165,7 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     raised: Raised | None = None
     lines: Lines | None = None
     here: Slot | None = None
+    local: LocalCells | None = None
     beside: Writes | None = None
 
     def add_line(self, line: Line) -> None:

@@ -103,7 +103,7 @@ class LocalRun:
         self.footprint = Footprint(
             self._app, self._limits, self._n_slots, root.tid, root.timestamp_us, slot, slot, True, None
         )
-        self._cells = cells
+        self.footprint.local = self._cells = cells
         self._called = 1
         try:
             todo = self._chain(b"", function, root.key, root.params)

@@ -113,6 +113,15 @@ def test_a_running_cluster() -> None:
             ),
             "carried   more than twice: a.g1000 1,000, a.f 4, a.g1 1; the workers' logs say what changes, and what",
         ),
+        (
+            changed(
+                workers=[
+                    WorkerStatus(number=n, name="w", address="", member=True, slots=[], left={"seat.take": 600})
+                    for n in (1, 2)
+                ]
+            ),
+            "not local seat.take 1,200 times; each costs an epoch more",
+        ),
     ],
 )
 def test_what_else_is_told(status: Status, text: str) -> None:

@@ -122,6 +122,17 @@ def test_a_function_is_registered_with_hints() -> None:
     assert operator.functions["balance"].read_only
     assert not operator.functions["credit"].read_only
 
+    @operator.register(local=True)
+    async def debit(ctx: Context) -> None:
+        """Within its slot."""
+
+    assert [operator.functions[name].local for name in ("balance", "credit", "debit")] == [False, False, True]
+
+
+def test_what_is_read_only_need_not_be_local() -> None:
+    with pytest.raises(ConfigurationError, match="with read_only= or with local=, not with both"):
+        Operator("account").register(read_only=True, local=True)
+
 
 @pytest.mark.parametrize("value", [None, 1, "yes"])
 def test_a_hint_is_true_or_false(value: Any) -> None:

@@ -3,7 +3,9 @@
 cluster workers=N slots=N [interval=S] [wanted=N|auto] [control=1] [LIMIT=N …]
                                                      new and started; interval: seconds between snapshots; wanted:
                                                      workers that share the slots, the others stand by; auto: all
-request ID KEY [once=IDEMPOTENCY_KEY]: SCRIPT        a client appends a request
+request ID KEY [local] [once=IDEMPOTENCY_KEY]: SCRIPT
+                                                     a client appends a request; local: for the function of which
+                                                     that is declared
 load ID [replace] [once=IDEMPOTENCY_KEY] KEY=N …     a client appends a chunk of a bulk load
 given KEY=N …                                        the entities are put, one epoch; prints nothing
 garbage SLOT / redeliver SLOT                        a record that is none; the log delivers all it has again
@@ -55,7 +57,8 @@ from styx.worker.events import Step
 from tests.protocol import narration
 from tests.protocol.cluster import Cluster, script_request
 from tests.protocol.managed_cluster import ManagedCluster, is_told
-from tests.protocol.scripted_app import SLOT_COUNTS, app, entity, slot_digit, version
+from tests.protocol.scripted_app import SLOT_COUNTS, app, entity, near, slot_digit, version
+from tests.protocol.scripted_app import run as run_script
 from tests.protocol.storage import Storage
 
 NO_SNAPSHOTS_S = 1e9
@@ -118,11 +121,12 @@ class Session:
 
 
 def request(cluster: Cluster, rest: str) -> None:
-    match = re.fullmatch(r"(\S+) (\S+?)(?: once=(\S+))?: (.+)", rest)
-    assert match is not None, f"request ID KEY [once=KEY]: SCRIPT, not {rest!r}"
-    request_id, key, once, script = match.groups()
+    match = re.fullmatch(r"(\S+) (\S+?)( local)?(?: once=(\S+))?: (.+)", rest)
+    assert match is not None, f"request ID KEY [local] [once=KEY]: SCRIPT, not {rest!r}"
+    request_id, key, local, once, script = match.groups()
     slot = slot_digit(key)
-    cluster.storage.append_request(slot, script_request(request_id, key, script, once or ""))
+    function = near if local else run_script
+    cluster.storage.append_request(slot, script_request(request_id, key, script, once or "", function.__name__))
     cluster.feed(slot)
 
 

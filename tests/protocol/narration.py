@@ -281,6 +281,9 @@ def worker_effect(effect: worker_events.Effect) -> str:
         return f"appends t{effect.record.tid}'s {what}"
     if isinstance(effect, worker_events.RunExternal):
         return f"runs the external function of t{effect.tid}: {' '.join(map(str, effect.args))}"
+    if isinstance(effect, worker_events.ReportLeft):
+        counts = ", ".join(f"{count} of {name}" for (_, name), count in effect.functions.items())
+        return f"reports local transactions that left their slot: {counts}"
     assert isinstance(effect, worker_events.ReportPoison)
     return f"reports poison in slot {effect.slot} at offset {effect.offset}: {effect.reason}"
 

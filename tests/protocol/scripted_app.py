@@ -1,5 +1,7 @@
 """The app of the transcripts: every request carries a short script, and a key's last digit is its slot.
 
+`near` is the same function, said to stay on its slot; what it calls is `near` as well.
+
 An entity is a number. A script is steps separated by `;`, and runs on the entity it is sent to:
 
     get / put N / add N / delete    `it` becomes the number read, put or computed (0 if there is none)
@@ -62,7 +64,13 @@ entity = Operator("entity", partition_key=_partition_key)
 @entity.register
 async def run(ctx: Context, script: str) -> int:
     """Runs the script on this entity."""
-    return await _Interpreter(ctx, script).run(parse(script), 0)
+    return await _Interpreter(ctx, script, "run").run(parse(script), 0)
+
+
+@entity.register(local=True)
+async def near(ctx: Context, script: str) -> int:
+    """As `run`, on one slot if the script keeps to it."""
+    return await _Interpreter(ctx, script, "near").run(parse(script), 0)
 
 
 app = App("scripted", [entity])
@@ -85,6 +93,7 @@ def version(kind: str, bound: int) -> App:
             migrate=lambda old: old + bound,
         )
     choosy.register(run)
+    choosy.register(local=True)(near)
     return App("scripted", [choosy])
 
 
@@ -134,8 +143,9 @@ async def outside(word: str) -> int:
 
 
 class _Interpreter:
-    def __init__(self, ctx: Context, text: str) -> None:
+    def __init__(self, ctx: Context, text: str, function: str) -> None:
         self.ctx = ctx
+        self.function = function
         self.text = text
 
     async def run(self, script: Script, it: int) -> int:
@@ -176,6 +186,6 @@ class _Interpreter:
     async def _call(self, name: str, key: str, scripts: list[Script], it: int) -> int:
         text = self.text if name == "forever" else written(scripts[0])
         if name == "ask":
-            return int(await self.ctx.call(entity, run, key, (text,)))
-        self.ctx.call_async(entity, run, key, (text,))
+            return int(await self.ctx.call(entity, self.function, key, (text,)))
+        self.ctx.call_async(entity, self.function, key, (text,))
         return it

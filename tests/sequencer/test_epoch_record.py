@@ -55,7 +55,7 @@ def test_an_epoch_is_complete_when_its_records_cover_every_slot() -> None:
 def test_a_plan_has_every_slots_batch_and_the_counter() -> None:
     records: Records = [record(1, 0, 1, count=2, counter=7), record(1, 0, 0, count=3, counter=7), marker(2)]
     batches = {0: SlotBatch(0, 0, 3, 3), 1: SlotBatch(1, 0, 2, 2)}
-    assert replay_plan(records, 2, -1, -1, 2) == [EpochPlan(0, 7, batches, last=True)]
+    assert replay_plan(records, 2, -1, -1, 2) == [EpochPlan(0, 7, batches, last=True, open=[1, 0])]
 
 
 TOO_LONG = ("aborted", "FunctionTooLong", "f ran 10 s")
@@ -153,3 +153,17 @@ def test_an_epoch_is_not_the_last_if_any_worker_had_begun_another() -> None:
     assert last(record(1, 1, 1)) == [False]
     assert last(record(1, 1, 1), marker(2)) == [False], "its own requests are formed anew"
     assert last(marker(2), record(1, 1, 1)) == [True], "void: whoever wrote it had been fenced"
+
+
+def test_a_slot_has_ended_an_epoch_if_its_own_worker_began_a_later_one() -> None:
+    """Local transactions of other slots may run even then."""
+    complete: Records = [record(1, 0, 0), record(1, 0, 1)]
+
+    def open_slots(*more: EpochRecord | GenerationMarker) -> list[list[int]]:
+        return [plan.open for plan in replay_plan([*complete, *more], 2, -1, -1, 9)]
+
+    assert open_slots() == [[0, 1]]
+    assert open_slots(record(1, 1, 1)) == [[0]]
+    assert open_slots(record(1, 1, 1), marker(2)) == [[0]]
+    assert open_slots(marker(2), record(1, 1, 1)) == [[0, 1]], "void: whoever wrote it had been fenced"
+    assert open_slots(record(1, 1, 1), record(1, 1, 0)) == [[], [1, 0]]

@@ -8,7 +8,7 @@ from styx.errors import EngineFailed
 from styx.model.limits import CLOSED_PATIENCE, REPLAY_PATIENCE
 from styx.protocol.frames import Failure
 from styx.protocol.messages import NOTHING
-from styx.sequencer.epoch_record import EpochPlan
+from styx.sequencer.epoch_record import EpochPlan, SlotBatch
 from styx.worker import cuts
 from styx.worker.cuts import Stopped
 from styx.worker.invocation import CUT_CODE
@@ -137,3 +137,31 @@ def test_another_epoch_begins_with_nothing() -> None:
     assert not stopped.any
     assert stopped.first(1) is None
     assert not stopped.given_up(1)
+
+
+# Phase 3 -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answered", "given", "open_slots", "slots"),
+    [
+        (NOTHING, set(), [0, 1], set()),
+        ((4, 2), set(), [0, 1], set()),
+        ((4, 3), {5}, [0, 1], {1}),  # a reply of slot 1's phase 3 says nothing of slot 0's
+        ((4, 1), set(), [0], {1}),  # nor does a later record of its worker
+        ((5, 0), set(), [0, 1], {0, 1}),  # a reply of the next epoch has waited for the records of all
+    ],
+)
+def test_whose_phase_3_is_known_to_have_ended(
+    answered: tuple[int, int], given: set[int], open_slots: list[int], slots: set[int]
+) -> None:
+    batches = {slot: SlotBatch(slot, 0, 1, 1) for slot in (0, 1)}
+    plan = EpochPlan(4, 0, batches, last=True, open=open_slots)
+    local = [scripted_root(4, "a0", "get"), scripted_root(5, "a1", "get")]
+    assert cuts.decided_slots(plan, answered, given, local) == slots
+
+
+def test_patience_in_phase_3() -> None:
+    plan = EpochPlan(4, 0, {})
+    patience = [cuts.local_patience(None, False), cuts.local_patience(plan, False), cuts.local_patience(plan, True)]
+    assert patience == [1, REPLAY_PATIENCE, CLOSED_PATIENCE]
