@@ -23,6 +23,9 @@ from styx.values.custom_types import is_model, json_schema
 
 Json = dict[str, Any]
 
+LOCAL: Final = "x-styx-local"
+"""Marks the operations of local functions."""
+
 _REF: Final = "#/components/schemas/{name}"
 _NOT_OF_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]")
 _JSON_TYPES: Final = {str: "string", int: "integer"}
@@ -170,6 +173,8 @@ def _operation(operator: Operator, spec: FunctionSpec, schemas: _Schemas) -> Jso
         operation["description"] = text.description
     if signature.parameters:
         operation["requestBody"] = _body(signature, schemas)
+    if spec.local:
+        operation[LOCAL] = True
     return operation
 
 

@@ -52,6 +52,22 @@ def test_docstring() -> None:
     assert operation("/v1/shelf/{key}/gather")["summary"] == "shelf.gather"
 
 
+def test_a_local_function_is_marked() -> None:
+    operator = Operator("own")
+
+    @operator.register(local=True)
+    async def take(ctx: Context) -> None:
+        """Stays on its slot."""
+
+    @operator.register
+    async def give(ctx: Context) -> None:
+        """Does not."""
+
+    paths: Any = openapi(App("marked", [operator]))["paths"]
+    assert paths["/v1/own/{key}/take"]["post"]["x-styx-local"] is True
+    assert "x-styx-local" not in paths["/v1/own/{key}/give"]["post"]
+
+
 def test_both_forms_of_arguments() -> None:
     body = operation("/v1/shelf/{key}/add")["requestBody"]
     positional, keyword = body["content"]["application/json"]["schema"]["anyOf"]
