@@ -36,8 +36,9 @@ ADVICE: Final = (
     "what other transactions change, such as a counter. Take ids from ctx.unique_id(). Keep the numbers of a "
     "ctx.sequence() on its slot: begin the request at its entity, and place there what has the number as its key "
     "(partition_key). Declare functions that only read read_only=True, and those that stay on their slot local=True. "
-    'Split an entity that all requests change. See "Numbers and ids" in docs/programming.md'
+    "Split an entity that all requests change. "
 )
+SEE: Final = 'See "Numbers and ids" in docs/programming.md'
 
 _log = logging.getLogger("styx.carried")
 
@@ -51,6 +52,7 @@ class CarriedReports:
         self.again: dict[str, int] = {}
         self.worst: CarriedNote | None = None
         self._clock = clock
+        self._advice = ADVICE
         self._kinds: OrderedDict[tuple[object, ...], _Kind] = OrderedDict()
 
     def take(self, notes: list[CarriedNote], left_out: Mapping[tuple[str, str, int], int]) -> None:
@@ -91,7 +93,8 @@ class CarriedReports:
             return
         more = "" if known.told_s is None else f"; {known.since:,} such since the last message"
         known.told_s, known.since = now_s, 0
-        _log.warning("%s%s. %s", carried_text(note), more, ADVICE, extra={FIELDS: _fields(note)})
+        advice, self._advice = self._advice, ""  # at length once
+        _log.warning("%s%s. %s%s", carried_text(note), more, advice, SEE, extra={FIELDS: _fields(note)})
 
 
 class _Kind:

@@ -21,7 +21,7 @@ from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAU
 from styx.errors import ConfigurationError
 from styx.model.app import App
 from styx.model.limits import Limits
-from styx.reports.carried import ADVICE, carried_text
+from styx.reports.carried import ADVICE, SEE, carried_text
 from styx.testing.history import HistoryReport, check_history
 from styx.testing.patience import PATIENCE_SECONDS
 from styx.testing.recorded_history import read_history
@@ -119,7 +119,7 @@ class EmbeddedCluster(EmbeddedClient):
     def _check_carried(self) -> None:
         worst = self.engine.reports.carried.worst
         if self._carried_max is not None and worst is not None and worst.times > self._carried_max:
-            raise CarriedTooOften(f"{carried_text(worst)}. carried_max is {self._carried_max}. {ADVICE}")
+            raise CarriedTooOften(f"{carried_text(worst)}. carried_max is {self._carried_max}. {ADVICE}{SEE}")
 
     async def crash_and_recover(self) -> None:
         """Loses power and starts again on the same directory; requests under way get `OutcomeUnknown`."""

@@ -33,7 +33,7 @@ app = App("counters", [counter])
 
 
 async def entangle(cluster: EmbeddedCluster) -> None:
-    await asyncio.gather(*[cluster.call("counter", f"c{n % 7}", "hop", 12) for n in range(40)])
+    await asyncio.gather(*[cluster.call("counter", f"c{n % 7}", "hop", 12) for n in range(12)])
 
 
 async def test_it_is_told_and_counted(caplog: pytest.LogCaptureFixture) -> None:
@@ -42,9 +42,10 @@ async def test_it_is_told_and_counted(caplog: pytest.LogCaptureFixture) -> None:
             await entangle(cluster)
             again = values(cluster.engine.metrics())["styx_carried_again_total,function=counter.hop"]
             assert again > 0
-    assert len(caplog.records) == 1
-    assert "counter.hop on 'c" in caplog.text
+    assert 0 < len(caplog.records) < again, "at most once a minute for each kind of call that changes"
     assert "was carried 3 times" in caplog.text
+    assert "counter.hop on 'c" in caplog.text
+    assert "calls counter.hop on 'c" in caplog.text
 
 
 async def test_a_test_fails_for_it(tmp_path: Path) -> None:

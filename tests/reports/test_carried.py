@@ -57,6 +57,7 @@ def test_the_third_time_is_told_with_the_functions_the_keys_and_what_to_do(
         "cart.checkout on 'ada' was carried 3 times (tid 5): cart.checkout on 'ada' calls order.place on 7, and "
         "another one or none when it is run again. Each time costs the transaction an epoch."
     )
+    assert text.endswith('See "Numbers and ids" in docs/programming.md')
     for advice in ("ctx.unique_id()", "ctx.sequence()", "read_only=True", "local=True", "partition_key", "Split"):
         assert advice in text
     fields = getattr(record, FIELDS)
@@ -74,7 +75,8 @@ def test_the_same_is_told_once_a_minute(
     assert len(caplog.records) == 4
     clock.now_s += TELL_SECONDS
     reports.take([note(4)], {})
-    assert "; 1,000 such since the last message. Each time" in caplog.records[-1].getMessage()
+    assert "; 1,000 such since the last message. See " in caplog.records[-1].getMessage()
+    assert sum("ctx.unique_id()" in record.getMessage() for record in caplog.records) == 1, "the advice comes once"
     assert reports.again == {"cart.checkout": 1_003, "cart.pay": 1}
 
 
