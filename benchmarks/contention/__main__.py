@@ -72,6 +72,7 @@ def lines(figures: Figures, bound_s: float) -> list[str]:
     found = [
         f"throughput   {figures.throughput:.1f} answered/s; {figures.sent} sent, "
         + ", ".join(f"{count} {outcome}" for outcome, count in sorted(figures.outcomes.items())),
+        f"processor    {figures.cpu_s / answered * 1e3:.2f} ms a transaction",
         f"latency      {percentiles}; p99 {'below' if figures.p99_s < bound_s else 'NOT below'} {bound_s:g} s",
         f"carried      {carried.share:.1%} of the transactions, {carried.mean:.1f} times on average, median "
         f"{carried.median:g}, at most {carried.most}",

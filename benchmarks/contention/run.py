@@ -12,6 +12,7 @@ from benchmarks.driver.latency import Cells, merge, percentile_us
 from benchmarks.driver.open_loop import OpenLoop
 from benchmarks.driver.place import IN_FLIGHT_MAX, Place
 from benchmarks.driver.plan import LoadPlan
+from benchmarks.driver.probe import ENGINES, Probe
 from benchmarks.driver.reports import Progress
 from benchmarks.driver.styx_target import ClientTarget
 from benchmarks.driver.target import ANSWERED, Outcome
@@ -24,7 +25,8 @@ FIRST_SECONDS: Final = 0.1
 
 class Figures(NamedTuple):
     """Latencies count from the intended time of sending, aborted transactions included. `seconds` from the first
-    request to the last reply. `silent` names each request without a reply, `wrong` says what the history's check found.
+    request to the last reply; `cpu_s` is the processor time of the engine in it. `silent` names each request without a
+    reply, `wrong` says what the history's check found.
     """
 
     sent: int
@@ -32,6 +34,7 @@ class Figures(NamedTuple):
     latency: Cells
     late: Cells
     seconds: float
+    cpu_s: float
     locked: int
     carries: Carries
     silent: list[str]
@@ -66,9 +69,12 @@ def plan_of(rate: float, seconds: float, timeout_s: float, seed: int) -> LoadPla
 async def measured(place: Place, client: Client, programs: Programs, plan: LoadPlan) -> Figures:
     """Sends the programs as planned, waits for their replies, and checks everything."""
     target = ClientTarget(lambda: client, plan.drain_s)
+    probe = Probe(place.deployment.pids)
+    await probe.begin()
     start_s = time.monotonic() + FIRST_SECONDS
     report = await OpenLoop(target, programs, plan, 0, start_s, _untold).run()
     seconds = time.monotonic() - start_s
+    await probe.end()
     records = await asyncio.to_thread(place.epochs)
     latency: Cells = {}
     for by_outcome in report.latency.values():
@@ -81,6 +87,7 @@ async def measured(place: Place, client: Client, programs: Programs, plan: LoadP
         latency=latency,
         late=report.late,
         seconds=seconds,
+        cpu_s=probe.cpu_s(ENGINES),
         locked=sum(reply.phase == 2 for reply in programs.replies),
         carries=carries(records, programs.replies, place.n_slots),
         silent=programs.names_of_silent(),

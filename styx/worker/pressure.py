@@ -1,12 +1,12 @@
-"""Limits on a worker's next epoch: a number of bytes of results, few transactions while most are carried, no new
+"""Limits on a worker's next epoch: a number of bytes of results, few transactions while many are carried, no new
 requests while the log lags, and no transactions at all while the host has halted the worker.
 
 The size of a function's result is estimated by its recent results; a function that has given no large result counts as
 small. Without this limit epochs of hundreds of replies of a megabyte could follow each other, and a small request would
 wait for all of them.
 
-Under contention an epoch ends a number of transactions that hardly depends on how many it has, and runs all the others
-for nothing. So carried transactions and new ones together would make each epoch larger and slower than the last one.
+The more transactions of an epoch are in each other's way, the more often each of them runs before it ends or is
+carried. Carried transactions and new ones together would make each epoch larger and slower than the last one.
 
 The epoch's record holds the batch that was formed, so a replay makes no estimate, and no outcome depends on one.
 """
@@ -24,6 +24,8 @@ FIRST_TRANSACTIONS: Final = 32
 """Limit on the transactions of a generation's first epoch, because the size of results is unknown. It doubles with each
 further epoch.
 """
+CARRIED_SHARE: Final = 16
+"""If more than one transaction is carried for so many that end, the epoch was too large."""
 LOG_BYTES_MAX: Final = 16 * 1024 * 1024
 """While more bytes than this wait to be written to the log, no epoch takes new requests."""
 
@@ -72,16 +74,13 @@ class Pressure:
     def contended(self, ended: int, carried: int, idle: bool) -> None:
         """Learns how many transactions of an epoch have ended, and how many its lock phase has carried; `idle`: no
         request waits.
-
-        If most were carried, the next epoch has at most twice as many as ended, so that half of them may end. Otherwise
-        the limit doubles. What is idle again begins with all that may come.
         """
-        if carried > ended:
-            self.settled = max(1, min(2 * ended, self.transactions_max))
+        if carried * CARRIED_SHARE > ended:
+            self.settled = max(1, ended // 2)
         elif idle and not carried:
-            self.settled = self.transactions_max
-        elif self.settled < self.transactions_max:
             self.settled = min(2 * self.settled, self.transactions_max)
+        elif ended + carried >= self.settled:
+            self.settled = min(self.settled + self.settled // 4 + 1, self.transactions_max)
 
     def begin(self, carried: Iterable[RootTransaction]) -> Callable[[Recorded], bool] | None:
         """Begins to form an epoch that has the `carried` transactions in any case.

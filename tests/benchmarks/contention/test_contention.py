@@ -34,7 +34,7 @@ def test_a_run_is_serializable_and_complete(capsys: pytest.CaptureFixture[str]) 
     assert main([*SHORT, "--seed", "4"]) == OK
     told = capsys.readouterr().out.splitlines()
     assert told[0] == ("60 requests/s for 0.5 s, 8 keys an operator, seed 4, on an engine in this process, 4 slots")
-    assert [line.split()[0] for line in told[2:6]] == ["throughput", "latency", "carried", "epochs"]
+    assert [line.split()[0] for line in told[2:7]] == ["throughput", "processor", "latency", "carried", "epochs"]
     assert told[-1] == "history      serializable, and complete"
 
 
@@ -74,6 +74,7 @@ def figures(silent: list[str], wrong: str = "", latency_us: int = 5_000) -> Figu
         latency={latency_us: 100},
         late={0: 100},
         seconds=2.0,
+        cpu_s=0.25,
         locked=50,
         carries=Carries(100, 20, 1.5, 1, 4, 25),
         silent=silent,
@@ -84,13 +85,14 @@ def figures(silent: list[str], wrong: str = "", latency_us: int = 5_000) -> Figu
 def test_the_figures_as_text() -> None:
     assert lines(figures([]), 1.0) == [
         "throughput   50.0 answered/s; 100 sent, 10 aborted, 90 committed",
+        "processor    2.50 ms a transaction",
         "latency      p50 5.0 ms, p90 5.0 ms, p99 5.0 ms, p100 5.0 ms; p99 below 1 s",
         "carried      20.0% of the transactions, 1.5 times on average, median 1, at most 4",
         "epochs       25, 4.0 answered in each; 50.0% of the transactions through the lock phase",
         "history      serializable, and complete",
     ]
-    assert "p99 NOT below 1 s" in lines(figures([], latency_us=1_000_000), 1.0)[1]
-    assert lines(figures([f"request {n}" for n in range(22)]), 1.0)[4:] == [
+    assert "p99 NOT below 1 s" in lines(figures([], latency_us=1_000_000), 1.0)[2]
+    assert lines(figures([f"request {n}" for n in range(22)]), 1.0)[5:] == [
         "WRONG        22 requests have no reply:",
         *(f"    request {n}" for n in range(20)),
         "    and 2 more",
