@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from proof.models.execution_step import Execution, execute
 from proof.models.lock_phase import Locked, LockPhase, Result, Shape
-from proof.models.part import Entry, Part, Sent
+from proof.models.part import At, Entry, Part, Sent
 from proof.models.patch_rounds import Cap
 from proof.models.programs import Call
-from proof.models.runner import State
+from proof.models.runner import Place, State
 from proof.models.serial import End
 
 
@@ -146,9 +146,10 @@ def begins(roots: Mapping[int, Call], executed: Mapping[int, Execution], shape: 
             caller = calls[path[:-1]][1].key % n_slots if path else slot
             if path and caller == slot:
                 continue
-            part.entries[path] = Entry(chain, call, caller)
+            at = At(path, caller)
+            part.entries[at] = Entry(chain, call)
             if path:
-                parts[caller][tid].sent[path] = Sent(slot, chain, call)
+                parts[caller][tid].sent[path] = Sent(slot, Place(calls[path[:-1]][0], path), part.entries[at])
                 if call.synchronous:
-                    parts[caller][tid].results[path] = part.given[path] = execution.results[path]
+                    parts[caller][tid].results[path] = part.given[at] = execution.results[path]
     return Locked(parts, {tid: root.key % n_slots for tid, root in roots.items()}, growths)

@@ -46,7 +46,7 @@ def execute(state: State, root: Call, sequential: bool, n_keys: int, calls_max: 
     run = _BlindChains(state, n_keys)
     run.transaction(root, arrival)
     found = run.found
-    found.overflow = len(found.calls) > calls_max
+    found.overflow = run.count > calls_max
     return found
 
 
@@ -64,6 +64,7 @@ class _BlindChains(Runner):
     def __init__(self, state: State, n_keys: int) -> None:
         super().__init__(n_keys)
         self.found = Execution()
+        self.count = 1
         self._state = state
         self._readers: dict[int, set[Path]] = {}
         self._values: dict[int, dict[Path, int]] = {}
@@ -107,6 +108,7 @@ class _BlindChains(Runner):
 
     def called(self, chain: Path, path: Path, index: int, call: Call) -> int:
         child = (*path, index)
+        self.count += 1
         if not call.synchronous:
             self._made.append((child, call))
             return 0

@@ -66,11 +66,15 @@ def random_plan(seed: int) -> Plan:
     shape = Shape(rng.choice((1, 2, 3, 4, 8)), n_keys, rng.choice((6, 12, 24, 200)))
     cap = rng.choice((Cap(), Cap(), Cap(1, 1), Cap(2, 1), Cap(4, 2)))
     raising = rng.choice((0.0, 0.05, 0.3))
-    depth = rng.choice((1, 2, 3))
-    batches = [
-        [Call(rng.randrange(n_keys), random_program(rng, n_keys, depth, raising), 0, 0, False) for _ in range(size)]
-        for size in (rng.choice((2, 4, 8, 16)) for _ in range(EPOCHS))
-    ]
+    depth, numbered = rng.choice((1, 2, 3)), rng.choice((0.0, 0.0, 0.5))
+    batches: list[list[Call]] = []
+    for size in (rng.choice((2, 4, 8, 16)) for _ in range(EPOCHS)):
+        batches.append([])
+        for _ in range(size):
+            key, program = rng.randrange(n_keys), random_program(rng, n_keys, depth, raising)
+            if rng.random() < numbered:  # a number that all of them count travels on
+                key, program = 0, (("add", 1), ("call", rng.choice(("sync", "async")), ("by", 0), program))
+            batches[-1].append(Call(key, program, 0, 0, False))
     state = {key: rng.randrange(60) for key in range(n_keys)}
     return Plan(seed, shape, cap, batches, state, rng.choice((0.0, 0.0, 0.3)))
 
@@ -106,9 +110,7 @@ def _cuts(plan: Plan, watchdog: Random, tids: list[int]) -> dict[int, list[int]]
     return {number: [watchdog.choice(tids)] for number in (1, watchdog.choice((2, 3)))}
 
 
-def _compare(
-    plan: Plan, epoch: int, result: EpochResult, roots: dict[int, Call], state: State, serial: State
-) -> None:
+def _compare(plan: Plan, epoch: int, result: EpochResult, roots: dict[int, Call], state: State, serial: State) -> None:
     for phase, tid, end in result.ended:
         expected = run_serially(serial, roots[tid], plan.shape.n_keys, plan.shape.calls_max)
         if end != expected:

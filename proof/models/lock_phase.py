@@ -130,7 +130,7 @@ class Worker:
         failures = [failure for slot in self.slots.values() for failure in slot.failures()]
         ran = {tid for slot in self.slots.values() for tid in slot.runs}
         patched = frozenset(message.content.tid for message in messages if isinstance(message.content, Patch))
-        return messages, Report(failures, patched, told, ran.intersection(cut))
+        return messages, Report(failures, patched, told, frozenset(ran.intersection(cut)))
 
     def take(self, message: Message) -> bool:
         """Takes a message. Returns whether the next round is to be run."""

@@ -4,40 +4,49 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from proof.models.programs import Call
 from proof.models.runner import LIMIT, Failed, Path, Place, Runner, State
 
 
 class Entry(NamedTuple):
-    """A call that the slot `caller` has made to this one."""
+    """A call that another slot has made to this one."""
 
     chain: Path
     call: Call
+
+
+class At(NamedTuple):
+    """What an entry is known by: its path, and the slot that has made the call.
+
+    When a call has moved, what its old and its new place call overlaps for a round.
+    """
+
+    path: Path
     caller: int
 
 
 class Sent(NamedTuple):
-    """A call to another slot, which has it as an entry."""
+    """A call to another slot, which has it as an `entry`; `place` is where it was made."""
 
     slot: int
-    chain: Path
-    call: Call
+    place: Place
+    entry: Entry
 
 
 @dataclass
 class Part:
-    """What a slot knows of a transaction, by call path.
+    """What a slot knows of a transaction: its entries and the results that it has given for them, its calls to other
+    slots and the results that it was given for them.
 
-    `given` are the results that the slot has sent for its entries, `results` those that it was given for its calls.
     `allowance` is how many calls the part may make; it is fixed when the lock phase begins.
     """
 
     allowance: int = 0
-    entries: dict[Path, Entry] = field(default_factory=dict)
+    entries: dict[At, Entry] = field(default_factory=dict)
+    given: dict[At, int] = field(default_factory=dict)
     sent: dict[Path, Sent] = field(default_factory=dict)
-    given: dict[Path, int] = field(default_factory=dict)
     results: dict[Path, int] = field(default_factory=dict)
 
     def copy(self) -> Part:
@@ -47,39 +56,43 @@ class Part:
         )
 
 
-@dataclass
-class _Frame:
-    made: list[Call] = field(default_factory=list)
-    open: bool = True
+_HERE: Final = -1
+"""The caller of a call within the slot, before all slots."""
 
 
 class _Waits(Exception):
-    """A result is missing."""
+    """A result is missing. The place is behind everything that happens below the call."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self.place = place
 
 
 class PartRun(Runner):
     """One run of a part, in serial order, from its entries.
 
     `writes` are the new values on this slot, `sent` the calls that it made to other slots, `given` the results of its
-    entries, `result` the root's. It may stop before its end: at a `failure`, or because it `waits` for a result.
+    entries, `result` the root's. It may stop before its end, at the place `stop`: with a `failure`, or because it
+    `waits` for a result.
     """
 
     def __init__(self, part: Part, slot: int, n_slots: int, n_keys: int, current: State, state: State) -> None:
         super().__init__(n_keys)
         self.writes: State = {}
         self.sent: dict[Path, Sent] = {}
-        self.given: dict[Path, int] = {}
+        self.given: dict[At, int] = {}
         self.result: int | None = None
         self.failure: Failed | None = None
         self.waits = False
+        self.stop: Place | None = None
         self._part = part
         self._slot = slot
         self._n_slots = n_slots
         self._layers = (self.writes, current, state)
         self._left = part.allowance
-        self._frames: dict[Path, _Frame] = {}
-        # By chain and path; of an entry and a call of this slot at one path, the latter is newer.
-        self._due = [(entry.chain, path, True, entry.call) for path, entry in part.entries.items()]
+        self._made: dict[Path, list[Call]] = {}
+        # Serial order; of an entry and a call of this slot at one path, the latter is newer.
+        self._due = [(entry.chain, *at, entry.call) for at, entry in part.entries.items()]
 
     def run(self) -> None:
         """Runs the part to its end, or until it stops."""
@@ -88,24 +101,13 @@ class PartRun(Runner):
             while self._due:
                 self._run_due()
         except Failed as failed:
-            self.failure = failed
-        except _Waits:
-            self.waits = True
+            self.failure, self.stop = failed, failed.place
+        except _Waits as waits:
+            self.waits, self.stop = True, waits.place
 
-    def keeps(self, path: Path) -> bool:
-        """Whether a sent call that this run has not made stands: the run stopped before its caller could make it."""
-        child = path
-        while child and (self.waits or self.failure is not None):
-            caller, index = child[:-1], child[-1]
-            frame = self._frames.get(caller)
-            if frame is not None:
-                if index >= len(frame.made):
-                    return frame.open
-                return child != path and self._is_here(frame.made[index])  # a call within the slot, not yet run
-            if caller in self._part.entries:
-                return True
-            child = caller
-        return False
+    def reached(self, place: Place) -> bool:
+        """Whether the run came to this place, or would have."""
+        return self.stop is None or place < self.stop
 
     def read(self, chain: Path, key: int) -> int:
         """As in `Runner`."""
@@ -120,34 +122,34 @@ class PartRun(Runner):
         if not self._left:
             raise Failed(Place(chain, (*path, index)), LIMIT, limit=True)
         self._left -= 1
-        self._frames[path].made.append(call)
+        self._made[path].append(call)
         child = (*path, index)
         if self._is_here(call):
             return self._start(chain, child, call) if call.synchronous else 0
-        self.sent[child] = Sent(call.key % self._n_slots, chain if call.synchronous else child, call)
+        entry = Entry(chain if call.synchronous else child, call)
+        self.sent[child] = Sent(call.key % self._n_slots, Place(chain, child), entry)
         return self._awaited(chain, child) if call.synchronous else 0
 
     def _is_here(self, call: Call) -> bool:
         return call.key % self._n_slots == self._slot
 
     def _run_due(self) -> None:
-        chain, path, is_entry, call = heapq.heappop(self._due)
-        if is_entry and path in self._frames:
-            return  # this slot has made the call itself; the entry is about to be withdrawn
+        chain, path, caller, call = heapq.heappop(self._due)
+        if path in self._made:
+            return  # made by two slots, of which one is about to withdraw it
         result = self._start(chain, path, call)
         if not path:
             self.result = result
-        elif is_entry and call.synchronous:
-            self.given[path] = result
+        elif caller != _HERE and call.synchronous:
+            self.given[At(path, caller)] = result
 
     def _start(self, chain: Path, path: Path, call: Call) -> int:
-        frame = self._frames[path] = _Frame()
+        self._made[path] = []
         result = self.invoke(chain, path, call)
-        frame.open = False
-        for index, made in enumerate(frame.made):
+        for index, made in enumerate(self._made[path]):
             if not made.synchronous and self._is_here(made):
                 child = (*path, index)
-                heapq.heappush(self._due, (child, child, False, made))
+                heapq.heappush(self._due, (child, child, _HERE, made))
         return result
 
     def _awaited(self, chain: Path, path: Path) -> int:
@@ -155,5 +157,5 @@ class PartRun(Runner):
         while self._due and self._due[0][0] == chain and self._due[0][1][: len(path)] == path:
             self._run_due()
         if path not in self._part.results:
-            raise _Waits
+            raise _Waits(Place(chain, (*path[:-1], path[-1] + 1)))
         return self._part.results[path]

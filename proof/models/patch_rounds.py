@@ -1,41 +1,44 @@
 """The rule of patch rounds, and the decisions of the coordinator that follow from it.
 
-A *part* is what a transaction has on one slot, an *entry* a call that another slot has made to it. Slots, never workers,
-decide what is local. Each slot has the entries, sent calls and results of the execution step to begin with.
+A *part* is what a transaction has on one slot, an *entry* a call that another slot has made to it. Slots, never
+workers, decide what is local. Each slot begins with the entries, sent calls and results of the execution step.
 
 1. **Round.** Each slot runs its part of every transaction that is left, in TID order, on current state; each part in
    serial order, from its entries. A call within the slot runs there and then. A synchronous call to another slot takes
    the last result that this slot was given for the path: a guess, which the slot that gave it checks. Without one
-   the part *waits*: it stops there. An exception, or a call above the allowance, stops it too: it *fails*, and its
-   writes on the slot are dropped.
-2. **Patches** after a run: a call to another slot that is new or differs; a sent call that its caller no longer makes,
-   or that has no caller any more, is withdrawn; the result of an entry, if it differs from the one last given for
-   this entry to this slot. A new entry has given none, so its first result is always sent. What a stopped part did not
-   reach stands as it was, unless its caller has gone.
+   the part *waits*: it stops, behind all that runs below the call. An exception, or a call above the allowance, stops
+   it too: it *fails*, and its writes on the slot are dropped.
+2. **Patches** after a run: a call to another slot that is new or differs; a sent call that was not made again is
+   withdrawn; the result of an entry, if it differs from the one last given for this entry. A new entry has given none,
+   so its first result is always sent. A sent call behind the place where the part stopped stands as it was. The place
+   decides, and not whether its caller ran: if a call has become asynchronous, what is below it has another place.
 3. **Report and decision.** Workers report failures of transactions on several slots, the TIDs that sent patches, and
    how many go to each worker. The decision says how many patches each worker must have before it goes on.
-4. **Applying.** All patches of a round together: withdrawals, then calls, then results. A changed entry keeps its sent
-   calls and its results.
-5. **Verdicts.** A failure is *settled* if no transaction at or below its TID sent a patch in the round. Settled failures
-   leave every slot. The lowest, if it is an exception, is final; the others are carried, because they ran on what
-   the lowest may have left. Other failures mean nothing: these transactions run again. Of several failures of one
-   transaction the first in serial order counts.
+4. **Applying**, after the decision. An entry is known by its path *and* the slot that made the call, and a slot's
+   patches touch only its own entries. For if a call moves to its caller's slot, it makes its calls in the same round,
+   and its old slot withdraws its own a round later. Of two entries with one path the first in order runs. A changed
+   entry keeps its sent calls and its results.
+5. **Verdicts.** A failure is *settled* if no transaction at or below its TID sent a patch in the round. Transactions
+   with settled failures leave every slot. The lowest, if it is an exception, is final; the others are carried, because
+   they ran on what the lowest may have left. Other failures mean nothing: these transactions run again. Of several
+   failures of one transaction the first in serial order counts.
 6. **End.** Without a patch and without a reported failure all that is left commits, and nobody waits. The failure of a
    transaction that is wholly on one slot is decided there, in this round only.
 7. **Cap**, in rounds with patches, counted by the coordinator. In the 16th all transactions that sent patches in it are
    given up: they leave every slot together, and are carried. From the 24th on every transaction from the lowest
    unstable one on leaves; the next round is the last.
-8. **Call limit.** A part's allowance is fixed when the lock phase begins, and not by patched graphs, or it would grow in
-   each round. A call above it is never final.
+8. **Call limit.** A part's allowance is fixed when the lock phase begins, and not by patched graphs, or it would grow
+   in each round. A call above it is never final.
 9. **Who takes part.** Sent calls must be true at the beginning. A chain that raised in the execution step has sent none
    of its asynchronous calls, and its callees on other slots cannot know it. So a transaction that collided and raised
    leaves the epoch, and comes back in sequential mode.
-10. **Anew.** If the watchdog cuts a transaction, the phase begins anew from the execution step without it, and the cap's
-    count with it. Patches of void rounds are dropped by their number.
+10. **Anew.** If the watchdog cuts a transaction, the phase begins anew from the execution step without it, and so does
+    the cap's count. Patches of void rounds are dropped by their number.
 
 Why it ends, and right: order everything by TID, then by place. An entry exists only if the invocation one step up the
-path makes it, and values depend on smaller places only. So every round makes at least one more place right for good, and
-a round without patches is the serial execution.
+path makes it, and values depend on smaller places only. So every round makes at least one more place right for good,
+and a round without patches is the serial execution. What no caller makes any more stands only behind the first stop of
+its transaction, so no final exception depends on it.
 """
 
 from __future__ import annotations

@@ -45,12 +45,15 @@ def interpret(call: Call, n_keys: int) -> Generator[Request, int, int]:
 
     Steps:
 
+        ("argument",)        register = the argument
         ("read",)            register = state
         ("add", n)           state += n; register = state
         ("mix", n)           state = f(state, register, n); register = state
         ("guard", n)         raises if state < n
+        ("take", n)          raises if state < n; state -= n; register = state
         ("if", n, p, q)      p if register % 7 < n, else q
-        ("call", synchronous, target, program)   calls with the register as the argument; target: see `_target`
+        ("call", mode, target, program)   calls with the register as the argument; mode is "sync", "async" or "either",
+                             by the register; target: see `_target`
     """
     register = call.argument
     todo = list(reversed(call.program))
@@ -58,22 +61,27 @@ def interpret(call: Call, n_keys: int) -> Generator[Request, int, int]:
         verb, *operands = todo.pop()
         if verb == "if":
             todo.extend(reversed(operands[1 if register % 7 < operands[0] else 2]))
+        elif verb == "argument":
+            register = call.argument
         elif verb == "call":
-            synchronous, target, program = operands
+            mode, target, program = operands
+            synchronous = mode == "sync" or (mode == "either" and register % 2 == 0)
             made = Call(_target(call, register, target, n_keys), program, register, call.key, synchronous)
             answer = yield Request("call", 0, made)
             register = answer if synchronous else register
         else:
             value = yield Request("get")
-            if verb == "guard" and value < operands[0]:
+            if verb in ("guard", "take") and value < operands[0]:
                 raise Raised(f"{call.key} holds {value}, less than {operands[0]}")
             register = value if verb in ("read", "guard") else _changed(verb, value, register, operands[0])
-            if verb in ("add", "mix"):
+            if verb in ("add", "mix", "take"):
                 yield Request("put", register)
     return register
 
 
 def _changed(verb: str, value: int, register: int, n: int) -> int:
+    if verb == "take":
+        return value - n
     return (value + n if verb == "add" else value * 3 + register * 5 + n) % MODULUS
 
 
@@ -94,12 +102,15 @@ def random_program(rng: Random, n_keys: int, depth: int, raising: float) -> Prog
         if depth and draw < 0.5:
             kind = rng.choice(("at", "at", "by", "by", "caller"))
             below = random_program(rng, n_keys, depth - 1, raising)
-            steps.append(("call", rng.random() < 0.5, (kind, rng.randrange(n_keys)), below))
+            mode = rng.choice(("sync", "sync", "async", "async", "either"))
+            steps.append(("call", mode, (kind, rng.randrange(n_keys)), below))
         elif rng.random() < raising:
-            steps.append(("guard", rng.randrange(1, 40)))
+            steps.append((rng.choice(("guard", "take")), rng.randrange(1, 40)))
         elif depth and draw < 0.65:
             yes, no = (random_program(rng, n_keys, depth - 1, raising) for _ in range(2))
             steps.append(("if", rng.randrange(1, 7), yes, no))
         else:
-            steps.append(rng.choice((("read",), ("add", rng.randrange(1, 9)), ("mix", rng.randrange(9)))))
+            steps.append(
+                rng.choice((("read",), ("argument",), ("add", rng.randrange(1, 9)), ("mix", rng.randrange(9))))
+            )
     return tuple(steps)
