@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final, NamedTuple
 
@@ -95,13 +95,22 @@ def run(plan: Plan, n_workers: int, arrival_seed: int, tally: Tally | None = Non
         tid += len(new)
         roots = {t.tid: t.root for t in batch}
         cuts = _cuts(plan, watchdog, sorted(roots))
+        before = dict(state), [replace(t) for t in batch]
         result = run_epoch(state, batch, plan.shape, plan.cap, placement, cuts)
+        if result.lock is not None and result.lock.cut:
+            replayed = run_epoch(*before, plan.shape, plan.cap, placement, {}, unlocked=result.lock.cut)
+            if before[0] != state or (replayed.ended, _tids(replayed)) != (result.ended, _tids(result)):
+                raise Difference(f"seed {plan.seed} epoch {len(epochs)}: a replay without the cut transactions differs")
         _compare(plan, len(epochs), result, roots, state, serial)
         pending = result.carried
         epochs.append(result.ended)
         if tally is not None:
             _add(tally, result)
     return History(epochs, state)
+
+
+def _tids(result: EpochResult) -> set[tuple[int, bool]]:
+    return {(t.tid, t.sequential) for t in result.carried}
 
 
 def _cuts(plan: Plan, watchdog: Random, tids: list[int]) -> dict[int, list[int]]:
@@ -131,13 +140,12 @@ def _add(tally: Tally, result: EpochResult) -> None:
         tally.ends["cut"] += len(result.lock.cut)
 
 
-def check(seed: int, tally: Tally | None = None) -> None:
+def check(plan: Plan, tally: Tally | None = None) -> None:
     """Checks one history on all numbers of workers, each with another order of arrival. Raises `Difference`."""
-    plan = random_plan(seed)
     first = run(plan, WORKERS[0], 0, tally)
     for arrival, n_workers in enumerate(WORKERS[1:], start=1):
         if run(plan, n_workers, arrival) != first:
-            raise Difference(f"seed {seed}: on {n_workers} workers another history than on one")
+            raise Difference(f"seed {plan.seed}: on {n_workers} workers another history than on one")
 
 
 def check_all(seeds: Iterable[int]) -> tuple[Tally, list[str]]:
@@ -145,7 +153,7 @@ def check_all(seeds: Iterable[int]) -> tuple[Tally, list[str]]:
     tally, failures = Tally(), []
     for seed in seeds:
         try:
-            check(seed, tally)
+            check(random_plan(seed), tally)
         except Difference as difference:
             failures.append(str(difference))
     return tally, failures

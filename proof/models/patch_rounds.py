@@ -86,14 +86,18 @@ class Coordinator:
         self._all = frozenset(tids)
         self._left = set(self._all)
         self._cap = cap
+        # A round without patches excludes somebody or is the last.
+        self._rounds_max = cap.rounds + cap.more + len(self._all) + 1
 
     def decide(self, reports: list[Report]) -> Decision:
         """The decision of the present round."""
         self.rounds += 1
+        assert self.rounds <= self._rounds_max, "the lock phase does not end"
         cut = frozenset[int]().union(*(report.cut for report in reports))
         if cut:
             self.patched_rounds = 0
             self._all -= cut
+            self._rounds_max += self.rounds
             self._left = set(self._all)
             return Decision(dict.fromkeys(cut), {}, ended=False, anew=True)
         failures = lowest_failures(reports)
