@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from proof.models.part import Part, PartRun
 from proof.models.patch_rounds import Cap, Coordinator, Decision, Report
 from proof.models.patches import Patch, apply, patches
-from proof.models.runner import Failed, State
+from proof.models.runner import Failed, Place, State
 
 Parts: TypeAlias = dict[int, Part]
 """A slot's parts, by TID."""
@@ -48,7 +48,7 @@ class Result(NamedTuple):
 
 
 class SlotRounds:
-    """The lock phase of one slot. `runs` are those of the last round, by TID; `current` is what they wrote."""
+    """The lock phase of one slot. `parts` and their last `runs` are by TID; `current` is what these wrote."""
 
     def __init__(self, slot: int, locked: Locked, state: State, shape: Shape) -> None:
         self.runs: dict[int, PartRun] = {}
@@ -64,7 +64,7 @@ class SlotRounds:
         """Begins from the execution step, without the transactions in `cut` and those that were cut before."""
         self._cut.update(cut)
         self._without = set(self._cut)
-        self._parts = {tid: part.copy() for tid, part in self._locked.parts[self._slot].items()}
+        self.parts = {tid: part.copy() for tid, part in self._locked.parts[self._slot].items()}
 
     def exclude(self, tids: Collection[int]) -> None:
         """These transactions leave."""
@@ -72,14 +72,14 @@ class SlotRounds:
 
     def apply(self, told: list[Patch]) -> None:
         """Applies the patches of a round."""
-        apply(self._parts, self._locked.growths, [patch for patch in told if patch.tid not in self._without])
+        apply(self.parts, self._locked.growths, [patch for patch in told if patch.tid not in self._without])
 
     def run(self) -> list[Patch]:
         """Runs all parts, and returns the patches for other slots."""
         found: list[Patch] = []
         self.runs, self.current = {}, {}
-        for tid in sorted(self._parts.keys() - self._without):
-            part = self._parts[tid]
+        for tid in sorted(self.parts.keys() - self._without):
+            part = self.parts[tid]
             run = PartRun(part, self._slot, self._shape.n_slots, self._shape.n_keys, self.current, self._state)
             run.run()
             self.runs[tid] = run
@@ -90,7 +90,7 @@ class SlotRounds:
 
     def failures(self) -> list[tuple[int, Failed]]:
         """The failures of transactions that have parts on other slots as well."""
-        roots, parts = self._locked.roots, self._parts
+        roots, parts = self._locked.roots, self.parts
         return [
             (tid, run.failure)
             for tid, run in self.runs.items()
@@ -205,12 +205,28 @@ class LockPhase:
         self._reports[self._workers.index(worker)] = report
         if len(self._reports) == len(self._workers):
             decision = self._coordinator.decide(list(self._reports.values()))
+            self._check(decision)
             self._reports = {}
             if decision.anew:
                 self._cut.update(decision.excluded)
                 self._excluded = dict.fromkeys(self._cut)
             self._excluded.update(decision.excluded)
             self._on_way.extend(Message(to, number, decision) for to in range(len(self._workers)))
+
+    def _check(self, decision: Decision) -> None:
+        """Before a final exception no part waits, and every entry is a call that its caller makes."""
+        for tid, failure in decision.excluded.items():
+            if failure is None:
+                continue
+            runs = {number: slot.runs[tid] for number, slot in enumerate(self._slots) if tid in slot.runs}
+            stops = [run.stop for run in runs.values() if run.stop is not None]
+            assert min(stops) == failure.place, "waits before it raises"
+            for number in runs:
+                for (path, caller), entry in self._slots[number].parts[tid].entries.items():
+                    behind = Place(entry.chain, path) >= failure.place
+                    assert behind or not path or path in runs[caller].sent, (
+                        "a call that nobody makes, before an exception"
+                    )
 
     def _end(self) -> Result:
         excluded, coordinator = self._excluded, self._coordinator

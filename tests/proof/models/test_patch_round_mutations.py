@@ -157,7 +157,7 @@ def the_allowance_grows_in_each_round(patcher: Patcher) -> None:
     def run(self: SlotRounds) -> list[Patch]:
         found = original(self)
         for tid, ran in self.runs.items():
-            grown = self._parts[tid]
+            grown = self.parts[tid]
             made = sum(map(len, ran._made.values())) + self._locked.growths[tid]
             grown.allowance = max(grown.allowance, made)
         return found
@@ -199,7 +199,7 @@ def a_phase_that_begins_anew_keeps_its_patches(patcher: Patcher) -> None:
     original = SlotRounds.begin
 
     def begin(self: SlotRounds, cut: Collection[int]) -> None:
-        if not hasattr(self, "_parts"):
+        if not hasattr(self, "parts"):
             original(self, cut)
         self._without.update(cut)
 
