@@ -5,7 +5,7 @@ state without a declared type, and for a context without brackets: then everythi
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Concatenate, Generic, ParamSpec, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, overload
 
 from typing_extensions import TypeVar
 
@@ -26,6 +26,8 @@ A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 E = TypeVar("E")
+RK = TypeVar("RK")
+RT = TypeVar("RT")
 
 class Operator(_Operator, Generic[K, T]):
     @overload
@@ -239,7 +241,27 @@ class Operator(_Operator, Generic[K, T]):
     def register(  # type: ignore[overload-cannot-match]
         self, func: Callable[Concatenate[Context[Any, Untyped], ...], Coroutine[Any, Any, R]]
     ) -> Callable[..., Coroutine[Any, Any, R]]: ...
+    @overload  # with hints
+    def register(self, *, read_only: bool = False) -> Registering[K, T]: ...
     def __getitem__(self, key: K) -> EntityReference[K, T]: ...
+
+class Registering(Protocol[RK, RT]):
+    @overload
+    def __call__(
+        self, func: Callable[Concatenate[Context[RK, RT], P], Coroutine[Any, Any, R]], /
+    ) -> Callable[Concatenate[Context[RK, RT], P], Coroutine[Any, Any, R]]: ...
+    @overload
+    def __call__(
+        self, func: Callable[Concatenate[Context[Any, Untyped], P], Coroutine[Any, Any, R]], /
+    ) -> Callable[Concatenate[Context[Any, Untyped], P], Coroutine[Any, Any, R]]: ...
+    @overload  # for functions with `**named`
+    def __call__(  # type: ignore[overload-cannot-match]
+        self, func: Callable[Concatenate[Context[RK, RT], ...], Coroutine[Any, Any, R]], /
+    ) -> Callable[..., Coroutine[Any, Any, R]]: ...
+    @overload
+    def __call__(  # type: ignore[overload-cannot-match]
+        self, func: Callable[Concatenate[Context[Any, Untyped], ...], Coroutine[Any, Any, R]], /
+    ) -> Callable[..., Coroutine[Any, Any, R]]: ...
 
 class Context(_Context, Generic[K, S]):
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -21,14 +21,23 @@ READ_FUNCTION: Final = "<read>"
 BUILT_IN: Final = frozenset({LOAD_FUNCTION, READ_FUNCTION})
 
 
+class Hints(NamedTuple):
+    """What `register` is told of a function. `read_only`: the function neither writes nor calls one that may."""
+
+    read_only: bool = False
+
+
+NO_HINTS: Final = Hints()
+
+
 class FunctionSpec:
     """One registered function: its name, its code and its signature (resolved when the app is built).
 
     `operator` is its operator's name; `keys` and what encodes and decodes state are its operator's, too: every call
     needs them. `client_data`: its arguments are data that a client sends, limited by the size of a request alone, and
-    an error in them is no abort of the app. `decode` makes (positional, keyword) arguments of an encoded argument list;
-    it raises `BadArguments`. `usual` holds decoders of short positional lists, by their first byte; they raise what
-    msgspec raises.
+    an error in them is no abort of the app. `read_only` is the hint. `decode` makes (positional, keyword) arguments of
+    an encoded argument list; it raises `BadArguments`. `usual` holds decoders of short positional lists, by their first
+    byte; they raise what msgspec raises.
     """
 
     __slots__ = (
@@ -43,6 +52,7 @@ class FunctionSpec:
         "name",
         "operator",
         "pack_state",
+        "read_only",
         "unpack_state",
         "usual",
     )
@@ -56,12 +66,14 @@ class FunctionSpec:
         decode_state: Callable[[bytes], Any],
         pack_state: Callable[[Any], bytes],
         unpack_state: Callable[[bytes], Any],
+        hints: Hints = NO_HINTS,
     ) -> None:
         self.operator = keys.operator
         self.keys = keys
         self.name = name
         self.func = func
         self.client_data = False
+        self.read_only = hints.read_only
         self.encode_state = encode_state
         self.decode_state = decode_state
         self.pack_state = pack_state

@@ -10,11 +10,11 @@ import re
 import typing
 from collections.abc import Callable, Sequence
 from types import GenericAlias
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, overload
 
 from styx.errors import ConfigurationError, UnknownFunction
 from styx.model.entity_handle import EntityReference
-from styx.model.function_spec import BUILT_IN, FunctionSpec, UserFunction
+from styx.model.function_spec import BUILT_IN, NO_HINTS, FunctionSpec, Hints, UserFunction
 from styx.model.limits import NAME_CHARS_MAX
 from styx.model.partitioning import Key, KeySpace, KeyType
 from styx.model.placement import check_partition_key
@@ -25,6 +25,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*+")
 PARTITIONS_MAX = 65_536
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _MIGRATE_ADVICE: Final = "write `def migrate(old): return …`, which gets the stored value and returns the new one"
+
+_ABSENT: Final = object()
 
 F = TypeVar("F", bound=UserFunction)
 
@@ -106,11 +108,38 @@ class Operator:
         """An entity, to be given to `ctx.at` or `client.at`."""
         return EntityReference(self, key)
 
-    def register(self, func: F) -> F:
-        """Registers `func` under its own name and returns it unchanged.
+    @overload
+    def register(self, func: F) -> F: ...
 
-        Raises `ConfigurationError` for a plain `def`, a missing context parameter, or a name registered before.
+    @overload
+    def register(self, *, read_only: bool = False) -> Callable[[F], F]: ...
+
+    def register(self, func: Any = _ABSENT, *, read_only: bool = False) -> Any:
+        """Registers `func` under its own name and returns it unchanged: `@account.register`, or with what the engine
+        may rely on, `@account.register(read_only=True)`.
+
+        `read_only`: the function changes nothing, and calls only functions of which the same is declared; whatever else
+        it tries ends its transaction (`ReadOnlyViolation`). A request for it sees the state at its epoch's beginning,
+        is never in conflict with others and never runs twice.
+
+        Raises `ConfigurationError` for a plain `def`, a missing context parameter, a name registered before, or a hint
+        that is not True or False.
         """
+        hints = self._hints(read_only=read_only)
+        if func is _ABSENT:
+            return lambda function: self._register(function, hints)
+        return self._register(func, hints)
+
+    def _hints(self, **given: Any) -> Hints:
+        """The hints that `register` was given, checked."""
+        for name, value in given.items():
+            if type(value) is not bool:
+                raise ConfigurationError(
+                    f"operator {self.name!r}: {name}= of register is True or False, got {shown(value)}"
+                )
+        return Hints(**given)
+
+    def _register(self, func: F, hints: Hints) -> F:
         name = getattr(func, "__name__", None)
         if inspect.isasyncgenfunction(func):
             raise ConfigurationError(
@@ -132,13 +161,13 @@ class Operator:
             )
         if name in self.functions:
             raise ConfigurationError(f"operator {self.name!r} has a function {name!r} already; rename one of them")
-        self.functions[name] = self._by_callable[func] = self.spec(name, func)
+        self.functions[name] = self._by_callable[func] = self.spec(name, func, hints)
         return func
 
-    def spec(self, name: str, func: UserFunction) -> FunctionSpec:
+    def spec(self, name: str, func: UserFunction, hints: Hints = NO_HINTS) -> FunctionSpec:
         """The specification of a function on this operator, registered or built in."""
         return FunctionSpec(
-            self.key_space, name, func, self.encode_state, self.decode_state, self.pack_state, self.unpack_state
+            self.key_space, name, func, self.encode_state, self.decode_state, self.pack_state, self.unpack_state, hints
         )
 
     def function(self, wanted: Any) -> FunctionSpec:

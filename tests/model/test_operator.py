@@ -110,6 +110,30 @@ def test_a_name_is_registered_once() -> None:
         operator.register(credit)
 
 
+def test_a_function_is_registered_with_hints() -> None:
+    operator = Operator("account")
+
+    @operator.register(read_only=True)
+    async def balance(ctx: Context) -> int:
+        return int(await ctx.get(0))
+
+    assert operator.register()(credit) is credit, "without hints the brackets change nothing"
+    assert operator.functions["balance"].func is balance
+    assert operator.functions["balance"].read_only
+    assert not operator.functions["credit"].read_only
+
+
+@pytest.mark.parametrize("value", [None, 1, "yes"])
+def test_a_hint_is_true_or_false(value: Any) -> None:
+    with pytest.raises(ConfigurationError, match="'account': read_only= of register is True or False, got"):
+        Operator("account").register(read_only=value)
+
+
+def test_nothing_is_registered_instead_of_a_function() -> None:
+    with pytest.raises(ConfigurationError, match="None is not an `async def` function"):
+        Operator("account").register(None)  # type: ignore[call-overload]
+
+
 @pytest.mark.parametrize("wanted", ["credid", "", None, 5, plain, ["credit"], {"credit"}])
 def test_an_unknown_function_names_those_that_there_are(wanted: Any) -> None:
     operator = Operator("account")

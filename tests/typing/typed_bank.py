@@ -91,6 +91,22 @@ async def of_another(ctx: Context[int, Receipt]) -> None:
     await ctx.put(Receipt(Decimal(ctx.key)))
 
 
+@account.register(read_only=True)
+async def balance(ctx: AccountContext, at_least: Decimal) -> Decimal:
+    state = await ctx.get()
+    return max(state.balance, at_least) if state else state  # wrong
+
+
+@account.register(read_only=True)  # wrong
+async def read_another(ctx: Context[int, Receipt]) -> None:
+    await ctx.get()
+
+
+@account.register(readonly=True)  # wrong
+async def misspelt(ctx: AccountContext) -> None:
+    await ctx.get()
+
+
 app = App("bank", operators=[account, number, seat])
 
 
@@ -107,6 +123,8 @@ async def use() -> None:
         await client.at(account, "alice", idempotency_key="k").call(credit, total)
         await client.at(account["alice"]).call(credit, amount=total)
         await client.at(account["alice"]).call(credit, 1)  # wrong
+        await client.call(account, "alice", balance, Decimal(1))
+        await client.call(account, "alice", balance, 1)  # wrong
         await client.call(seat, (7, "A"), take, 1)
         await client.call(seat, ("A", 7), take, 1)  # wrong
     with styx.connect_sync("http://127.0.0.1:8080") as blocking:
