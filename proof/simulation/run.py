@@ -251,6 +251,13 @@ class Simulation:
             assert not again, f"external calls ran more than once although nothing had failed: {again}"
         return {key: external_result(data) for key, data in self.world.outcomes.items()}
 
+    def _check_real_time(self, replies: list[ReplyRecord]) -> None:
+        """A request that was sent when a reply was there is in a later epoch than that reply's transaction."""
+        for reply in replies:
+            before = self.clients.answered[reply.request_id]
+            if reply.sequence == reply.tid and reply.epoch <= before:
+                raise SerializabilityViolation(f"{reply} was sent behind a reply of epoch {before}")
+
     def _report(self, state: dict[tuple[str, Any], bytes], check: bool) -> SimulationReport:
         world, plan = self.world, self.plan
         records = world.log.records
@@ -271,6 +278,7 @@ class Simulation:
             complete=check,
             around=spinning.as_replied,
         )
+        self._check_real_time(replies)
         if plan.profile.transfers and chaos_app.money_made(state):
             raise SerializabilityViolation("transfers have made or lost money")
         requests = []

@@ -36,7 +36,7 @@ class Endings(RootAccounts):
 
     def _raised(self, invocation: Invocation, error: BaseException) -> None:
         invocation.end()
-        if type(error) is CallLimitExceeded and not invocation._footprint.sequential:
+        if type(error) is CallLimitExceeded and not self._counted_exactly(invocation):
             self._over_limit(invocation)
             return
         if type(error) is not FunctionTooLong or error is not invocation._doom:
@@ -71,6 +71,12 @@ class Endings(RootAccounts):
         except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
             pass
         return None
+
+    def _counted_exactly(self, invocation: Invocation) -> bool:
+        """Whether `_called` is the count of the serial execution: in the root's chain it is, which runs before all
+        others.
+        """
+        return not invocation._chain_id or invocation._footprint.sequential
 
     def _over_limit(self, invocation: Invocation) -> None:
         # The exact count needs an order: the transaction leaves this epoch and comes back in sequential mode.

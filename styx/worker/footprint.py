@@ -114,6 +114,27 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
         return self.value if values is None else values[max(values, key=len)]
 
 
+@native
+@plain_stores
+class StartingCell(msgspec.Struct, Cell, eq=False, gc=False):
+    """One entity as a read-only transaction sees it: the state at the epoch's beginning, whatever others do in the
+    epoch. No slot keeps it, so validation never meets it.
+    """
+
+    key: Any
+    found: Reader
+
+    def read(self, chain: bytes) -> bytes | None:
+        """The state at the epoch's beginning."""
+        return self.found(self.key)
+
+    def write(self, chain: bytes, value: bytes | None) -> None:
+        raise AssertionError("a read-only transaction writes")
+
+    def access(self, access: Access) -> Any:
+        raise AssertionError("a read-only transaction writes")
+
+
 def _concurrent(a: bytes, b: bytes) -> bool:
     """Whether neither chain is above the other in the call graph (a chain's id is the path of its outermost
     function).
@@ -128,7 +149,8 @@ class Footprint(msgspec.Struct, Environment, eq=False):
 
     `invocations` is the cached call graph of this slot. `dead`: the transaction has left the epoch, and further
     messages to it are void. `sent` counts the calls made on this slot and, with `Limits.call_bytes`, the large results
-    of calls that ran on it. `pending_external` is the external call that the transaction has to wait for. `accesses`
+    of calls that ran on it. `read_only`: the root is a read-only function, so all functions of the transaction are, and
+    it has no cells. `pending_external` is the external call that the transaction has to wait for. `accesses`
     are the accesses to many entities at once, which have no cells. Two fields belong to the last run: `raised` is its
     first exception in serial order, `lines` are the lines that its functions logged.
     """
@@ -141,6 +163,7 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     slot: int
     root_slot: int
     sequential: bool
+    read_only: bool
     externals: dict[bytes, bytes] | None
     invocations: list[Invocation] = []
     accesses: list[Access] | None = None
