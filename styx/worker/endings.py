@@ -73,10 +73,11 @@ class Endings(RootAccounts):
         return None
 
     def _counted_exactly(self, invocation: Invocation) -> bool:
-        """Whether `_called` is the count of the serial execution: in the root's chain it is, which runs before all
-        others.
+        """Whether `_called` is the count of the serial execution. In the root's chain of a read-only transaction it is:
+        that chain runs before all others, and never again.
         """
-        return not invocation._chain_id or invocation._footprint.sequential
+        footprint = invocation._footprint
+        return footprint.sequential or (footprint.read_only and not invocation._chain_id)
 
     def _over_limit(self, invocation: Invocation) -> None:
         # The exact count needs an order: the transaction leaves this epoch and comes back in sequential mode.

@@ -395,8 +395,10 @@ class Cluster:
         )
 
 
-def script_request(request_id: str, key: str, script: str, idempotency_key: str) -> Request:
-    return Request(request_id, entity.name, key, run.__name__, _encode([script]), idempotency_key)
+def script_request(
+    request_id: str, key: str, script: str, idempotency_key: str, function: str = run.__name__
+) -> Request:
+    return Request(request_id, entity.name, key, function, _encode([script]), idempotency_key)
 
 
 def _same_message(a: CoordinatorEffect, b: CoordinatorEffect) -> bool:

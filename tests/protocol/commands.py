@@ -4,6 +4,7 @@ cluster workers=N slots=N [interval=S] [wanted=N|auto] [control=1] [LIMIT=N …]
                                                      new and started; interval: seconds between snapshots; wanted:
                                                      workers that share the slots, the others stand by; auto: all
 request ID KEY [once=IDEMPOTENCY_KEY]: SCRIPT        a client appends a request
+look ID KEY [once=IDEMPOTENCY_KEY]: SCRIPT           the same for the read-only function
 load ID [replace] [once=IDEMPOTENCY_KEY] KEY=N …     a client appends a chunk of a bulk load
 given KEY=N …                                        the entities are put, one epoch; prints nothing
 garbage SLOT / redeliver SLOT                        a record that is none; the log delivers all it has again
@@ -117,13 +118,17 @@ class Session:
 # Requests ------------------------------------------------------------------------------------------------------
 
 
-def request(cluster: Cluster, rest: str) -> None:
+def request(cluster: Cluster, rest: str, function: str = "run") -> None:
     match = re.fullmatch(r"(\S+) (\S+?)(?: once=(\S+))?: (.+)", rest)
     assert match is not None, f"request ID KEY [once=KEY]: SCRIPT, not {rest!r}"
     request_id, key, once, script = match.groups()
     slot = slot_digit(key)
-    cluster.storage.append_request(slot, script_request(request_id, key, script, once or ""))
+    cluster.storage.append_request(slot, script_request(request_id, key, script, once or "", function))
     cluster.feed(slot)
+
+
+def look(cluster: Cluster, rest: str) -> None:
+    request(cluster, rest, "look")
 
 
 def load(cluster: Cluster, rest: str) -> None:
@@ -307,6 +312,7 @@ def objects(cluster: Cluster, rest: str) -> None:
 
 COMMANDS: dict[str, Callable[[Cluster, str], None]] = {
     "request": request,
+    "look": look,
     "load": load,
     "given": given,
     "garbage": garbage,
