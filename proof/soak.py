@@ -38,6 +38,8 @@ class Tally(msgspec.Struct):
     replays_elsewhere: int = 0
     cut: int = 0
     unlocked: int = 0
+    read_only: int = 0
+    violations: int = 0
     deployments: Counter[str] = msgspec.field(default_factory=Counter)
     faults: Counter[str] = msgspec.field(default_factory=Counter)
     struck: Counter[str] = msgspec.field(default_factory=Counter)
@@ -77,6 +79,8 @@ def run_seeds(seeds: Iterable[int]) -> Tally:
         tally.snapshots += report.snapshots
         tally.cut += report.cut_replies
         tally.unlocked += report.unlocked
+        tally.read_only += report.read_only
+        tally.violations += report.violations
         tally.deployments.update(report.deployments)
         tally.faults.update(report.faults)
         tally.struck.update(report.struck)
@@ -113,7 +117,8 @@ def describe(tally: Tally) -> str:
         f"({tally.committed} committed, {tally.aborted} aborted), {tally.repetitions} idempotent repetitions, "
         f"{tally.epochs} epochs, {tally.generations} generations, {tally.snapshots} snapshots, "
         f"{tally.replays_elsewhere} logs replayed on other numbers of workers, {tally.cut} transactions ended by the "
-        f"watchdog and {tally.unlocked} taken out of a lock phase\n"
+        f"watchdog and {tally.unlocked} taken out of a lock phase, {tally.read_only} committed in phase 0, "
+        f"{tally.violations} ended because a read-only function would have written\n"
         f"versions: {deployments or 'none'}\n"
         f"faults: {faults or 'none'}\n"
         f"of them amid a rollout, by its stage: {struck or 'none'}\n"

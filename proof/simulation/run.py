@@ -25,13 +25,13 @@ from proof.simulation.plan import SimulationPlan
 from proof.simulation.worker_process import WorkerProcess
 from proof.simulation.world import World
 from styx.coordinator.generation import Phase
-from styx.errors import FunctionTooLong, StyxError
+from styx.errors import FunctionTooLong, ReadOnlyViolation, StyxError
 from styx.log.base import Stream
 from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, Verdicts, decode, encode
 from styx.state.table import NEWEST
-from styx.testing.history import HistoryReport, SerializabilityViolation, check_history, state_hash
+from styx.testing.history import READ_ONLY_PHASE, HistoryReport, SerializabilityViolation, check_history, state_hash
 from styx.testing.serial import ExternalResult, external_result
 from styx.worker.events import Step
 
@@ -50,7 +50,9 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     became of them; `state_hash` of the final state; `replies` as in the replies stream.
 
     `cuts` counts functions that the watchdog ended, `cut_replies` the transactions that ended so, `unlocked` those
-    that it took out of a lock phase; `passed_over` the requests that waited for an epoch with room.
+    that it took out of a lock phase; `passed_over` the requests that waited for an epoch with room; `read_only` the
+    transactions that committed in phase 0, `violations` those that ended because a read-only function would have
+    written.
     """
 
     plan: SimulationPlan
@@ -66,6 +68,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     cut_replies: int
     unlocked: int
     passed_over: int
+    read_only: int
+    violations: int
     state_hash: str
     replies: list[ReplyRecord]
     requests: list[tuple[int, int, bytes]]
@@ -304,6 +308,8 @@ class Simulation:
             cut_replies=sum(r.error is not None and r.error[1] == FunctionTooLong.__name__ for r in replies),
             unlocked=sum(len(v.unlocked) for v in map(decode, epochs) if isinstance(v, Verdicts)),
             passed_over=world.passed_over,
+            read_only=sum(r.phase == READ_ONLY_PHASE and r.error is None for r in replies),
+            violations=sum(r.error is not None and r.error[1] == ReadOnlyViolation.__name__ for r in replies),
             state_hash=state_hash(state),
             replies=replies,
             requests=requests,
