@@ -1,4 +1,5 @@
-"""`python -m benchmarks.micro`: CPU per transaction of the engine and of the bare loop, and their ratio.
+"""`python -m benchmarks.micro`: CPU per transaction of the engine and of the bare loop, and their ratio; then of the
+engine with reads of hot keys that are declared as read-only, and with the same reads undeclared.
 
 Both run the same requests in turn in one process, several times; figures are process CPU time, the median of the
 runs with the range. The machine's speed cancels out in the ratio. The garbage collector is tuned as in a worker
@@ -13,6 +14,7 @@ import statistics
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.micro import reads
 from benchmarks.micro.bank import account, app
 from benchmarks.micro.comparison import Comparison
 from benchmarks.micro.engine_loop import EngineLoop
@@ -84,6 +86,9 @@ def main() -> None:
         measure("10,000 keys, uniform", 10_000, options.transactions, options.runs),
         measure("100 hot keys", 100, options.transactions, options.runs),
     ]
+    for keys in reads.KEYS:
+        for share in reads.SHARES:
+            reads.measure(keys, share, options.transactions, options.runs)
     if write_chart is not None:
         write_chart(options.chart, comparisons, f"{interpreter}, {name(FORM)}")
         print(f"chart: {options.chart}")
