@@ -80,8 +80,9 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     `externals`: share of requests that call an external function; `hidden_errors`: share that hide an error of the
     engine's now and then; `spins`: share that run too long now and then; `sequences`: share that take numbers;
     `loads`, `reads`, `locals`: chunks of bulk loads, reads of one entity and requests for local functions beside the
-    requests, as a share of them; `halts`: share of the time in which a worker takes up nothing. `call_bytes`: so many
-    bytes of arguments or of a result count as another call (0: more than there are).
+    requests, as a share of them; `looks`: requests for read-only functions beside them, and the share of requests that
+    call one; `halts`: share of the time in which a worker takes up nothing. `call_bytes`: so many bytes of arguments or
+    of a result count as another call (0: more than there are).
 
     `cluster`: processes behave as those of a deployment on Kafka. Registrations have numbers of their own, appends of
     an older generation are refused from the fence on, peers have connections that break, coordinators can be zombies.
@@ -107,6 +108,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     sequences: float
     reads: float
     locals: float
+    looks: float
     halts: float
     epoch_transactions_max: int
     epoch_result_bytes_max: int
@@ -184,6 +186,7 @@ def _random_plan(seed: int, workers: int | None, faults: bool) -> SimulationPlan
         loads=Random(f"loads {seed}").choice([0.0, 0.0, 0.1, 0.4]),
         reads=Random(f"reads {seed}").choice([0.0, 0.0, 0.0, 0.2, 1.0]),
         locals=Random(f"locals {seed}").choice([0.0, 0.0, 0.3, 1.0]),
+        looks=Random(f"looks {seed}").choice([0.0, 0.0, 0.2, 1.0]),
         halts=Random(f"halts {seed}").choice([0.0, 0.0, 0.0, 0.2, 0.5]),
         epoch_transactions_max=rng.choice([1, 3, 10, 40, 1000]),
         epoch_result_bytes_max=Random(f"bytes {seed}").choice([8 * MIB, 8 * MIB, 16, 1, 1]),

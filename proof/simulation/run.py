@@ -25,13 +25,13 @@ from proof.simulation.plan import SimulationPlan
 from proof.simulation.worker_process import WorkerProcess
 from proof.simulation.world import World
 from styx.coordinator.generation import Phase
-from styx.errors import FunctionTooLong, StyxError
+from styx.errors import FunctionTooLong, ReadOnlyViolation, StyxError
 from styx.log.base import Stream
 from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, SlotBatch, Verdicts, decode, encode
 from styx.state.table import NEWEST
-from styx.testing.history import HistoryReport, SerializabilityViolation, check_history, state_hash
+from styx.testing.history import READ_ONLY_PHASE, HistoryReport, SerializabilityViolation, check_history, state_hash
 from styx.testing.serial import ExternalResult, external_result
 from styx.worker.events import Step
 
@@ -52,7 +52,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     `cuts` counts functions that the watchdog ended, `cut_replies` the transactions that ended so, `unlocked` those
     that it took out of a lock phase; `passed_over` the requests that waited for an epoch with room, `small_epochs` a
     worker's epochs that contention had kept small. `local` counts replies of phase 3, `left` the local transactions
-    that left their slot.
+    that left their slot, `read_only` the transactions that committed in phase 0, `violations` those that ended because
+    a read-only function would have written.
     """
 
     plan: SimulationPlan
@@ -71,6 +72,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     small_epochs: int
     local: int
     left: int
+    read_only: int
+    violations: int
     state_hash: str
     replies: list[ReplyRecord]
     requests: list[tuple[int, int, bytes]]
@@ -260,6 +263,13 @@ class Simulation:
             assert not again, f"external calls ran more than once although nothing had failed: {again}"
         return {key: external_result(data) for key, data in self.world.outcomes.items()}
 
+    def _check_real_time(self, replies: list[ReplyRecord]) -> None:
+        """A request that was sent when a reply was there is in a later epoch than that reply's transaction."""
+        for reply in replies:
+            before = self.clients.answered[reply.request_id]
+            if reply.sequence == reply.tid and reply.epoch <= before:
+                raise SerializabilityViolation(f"{reply} was sent behind a reply of epoch {before}")
+
     def _report(self, state: dict[tuple[str, Any], bytes], check: bool) -> SimulationReport:
         world, plan = self.world, self.plan
         records = world.log.records
@@ -280,6 +290,7 @@ class Simulation:
             complete=check,
             around=spinning.as_replied,
         )
+        self._check_real_time(replies)
         if plan.profile.transfers and chaos_app.money_made(state):
             raise SerializabilityViolation("transfers have made or lost money")
         requests = []
@@ -308,6 +319,8 @@ class Simulation:
             small_epochs=world.small_epochs,
             local=sum(reply.phase == 3 for reply in replies),
             left=world.left,
+            read_only=sum(r.phase == READ_ONLY_PHASE and r.error is None for r in replies),
+            violations=sum(r.error is not None and r.error[1] == ReadOnlyViolation.__name__ for r in replies),
             state_hash=state_hash(state),
             replies=replies,
             requests=requests,

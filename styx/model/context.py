@@ -27,6 +27,7 @@ from styx.errors import (
     UnsupportedValue,
     ValueTooLarge,
 )
+from styx.model import read_only
 from styx.model.access import Access
 from styx.model.app import App
 from styx.model.entity_handle import EntityOfContext, entity_of
@@ -240,6 +241,8 @@ class Context(msgspec.Struct, eq=False):
         return DONE
 
     def _encoded(self, value: Any) -> bytes:
+        if self._spec.read_only:
+            raise self._violation("put")
         try:
             encode = self._spec.encode_state
             return encode(value)
@@ -254,6 +257,8 @@ class Context(msgspec.Struct, eq=False):
         if left <= 0:
             self._refuse()
         self._left = left - 1
+        if self._spec.read_only:
+            raise self._violation("delete")
         self._cell.write(self._chain, None)
         return DONE
 
@@ -332,6 +337,8 @@ class Context(msgspec.Struct, eq=False):
                 function = env.app.resolved[operator, function_name]
             except (KeyError, TypeError):
                 function = self._resolved(operator, function_name, key)
+            if self._spec.read_only and not function.read_only:
+                raise read_only.called(self._where(), self._spec.name, f"{function.operator}.{function.name}")
             keys = function.keys
             checked = keys.check(key)
             slot = keys.slot_of(checked, env.n_slots)
@@ -379,6 +386,8 @@ class Context(msgspec.Struct, eq=False):
     def _external_call(self, function: Any, args: tuple[Any, ...]) -> ExternalCall:
         if self._left < 0:
             self._refuse()
+        if self._spec.read_only:
+            raise self._violation("call_external")
         self._externals += 1
         if not callable(function):
             raise self._doomed(
@@ -461,6 +470,9 @@ class Context(msgspec.Struct, eq=False):
         if self._doom is None:
             self._doom = error
         return error
+
+    def _violation(self, method: str) -> BaseException:
+        return self._doomed(read_only.used(self._where(), self._spec.name, method))
 
     def _forgotten(self) -> ForgottenAwait | None:
         """The error of a function that returned without awaiting all that it began; closes the coroutines."""

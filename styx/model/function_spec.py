@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from styx.errors import ReadOnlyViolation
 from styx.model.partitioning import KeySpace
 from styx.model.signature import Signature
 from styx.native.interpreted import native
@@ -31,6 +32,10 @@ class Hints(NamedTuple):
 
 
 NO_HINTS: Final = Hints()
+
+
+def _no_state(value: Any) -> bytes:
+    raise ReadOnlyViolation("a write of a read-only function")
 
 
 class FunctionSpec:
@@ -81,7 +86,8 @@ class FunctionSpec:
         self.local = hints.local
         self.encode_state = encode_state
         self.decode_state = decode_state
-        self.pack_state = pack_state
+        # A read-only function has nothing that it could write with, so that `Context.put` need not ask.
+        self.pack_state = _no_state if hints.read_only else pack_state
         self.unpack_state = unpack_state
         self._signature: Signature | None = None
         self._decode_result: Callable[[bytes], Any] = decode_plain

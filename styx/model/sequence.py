@@ -66,6 +66,7 @@ class EntitySequence:
         For numbers that continue those of another system, or for an entity that is deleted for good. Numbers that were
         given before are given again. As with `put`, it has happened when this returns. Raises `UnsupportedValue`.
         """
+        self._may_write("restart")
         if type(after) is not int or not 0 <= after <= NUMBER_MAX:
             raise self._refused(f"{self} restarts after a whole number from 0 to {NUMBER_MAX}: got {shown(after)}")
         self._cell().write(self._context._chain, encode_number(after))
@@ -73,6 +74,7 @@ class EntitySequence:
 
     def _take(self) -> int:
         """Takes the next number."""
+        self._may_write("next")
         cell, chain = self._cell(), self._context._chain
         number = decode_number(cell.read(chain)) + 1
         if number > NUMBER_MAX:
@@ -92,6 +94,11 @@ class EntitySequence:
             context._refuse()
         context._left = left - 1
         return context._cell.sibling(context._env, table_of(context._spec.operator), entry_of(context._key, self._name))
+
+    def _may_write(self, method: str) -> None:
+        context = self._context
+        if context._spec.read_only:
+            raise context._violation(f"sequence(…).{method}")
 
     def _refused(self, text: str) -> BaseException:
         return self._context._doomed(UnsupportedValue(text))

@@ -40,7 +40,7 @@ class Call(msgspec.Struct, array_like=True, tag=1, gc=False):
     `collided`: branches above have collided; the callee's ack says so, since the root may hear of nothing else in time.
     `share` is the exponent e of the share 2^-e that the callee must return to the root, -1 for a synchronous
     call, whose caller keeps the chain's share. `count` is the number of invocations of the transaction so far
-    along this way.
+    along this way. `read_only`: the transaction's root is a read-only function.
     """
 
     tid: int
@@ -59,6 +59,7 @@ class Call(msgspec.Struct, array_like=True, tag=1, gc=False):
     sequential: bool = False
     externals: dict[bytes, bytes] | None = None
     collided: bool = False
+    read_only: bool = False
 
 
 class CallSpec(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -71,7 +71,8 @@ class SerialReference:
     """Runs requests one after the other against a dictionary.
 
     `state` maps (operator name, key) to the encoded state and may be read, filled or replaced between runs.
-    `entities` lists which entities the last transaction was on, in order. `limits` and `n_slots` must be the
+    `entities` lists which entities the last transaction was on, in order. `read_only` says whether its root is a
+    read-only function, None if the request was refused. `limits` and `n_slots` must be the
     deployment's, because they decide outcomes and what `ctx.partition` says.
     """
 
@@ -88,6 +89,7 @@ class SerialReference:
         self.externals = _NO_EXTERNALS if externals is None else externals
         self.state: State = {}
         self.entities: list[Entity] = []
+        self.read_only: bool | None = None
 
     def run(self, tid: int, timestamp_us: int, request: Request) -> Outcome:
         """One transaction from start to end; only a committed one changes `state`.
@@ -95,11 +97,12 @@ class SerialReference:
         `timestamp_us`: microseconds since 1970, what `ctx.now()` gives. Raises `MissingExternal`; nothing that the
         request or the app does wrong raises, it is in the outcome.
         """
-        self.entities = []
+        self.entities, self.read_only = [], None
         try:
             target = resolve_request(self.app, request, self.limits, self.n_slots)
         except InTransactionError as error:
             return Outcome(None, rejection(error))
+        self.read_only = target.function.read_only
         transaction = _Transaction(self, tid, timestamp_us)
         root = _Call(b"", target.function, target.key, request.params)
         try:

@@ -213,6 +213,8 @@ class Epoch:
         locked = self._locked = frozenset(decision.locked)
         gone = {*barrier.aborted, *barrier.deferred}
         left = locked | gone
+        # A read-only transaction touched nothing that validation or the lock phase knows of.
+        ahead = gone | self._executor.read_only if self._executor.read_only else gone
         for slot in slots.values():
             validation.commit(slot, left)
         roots = self._executor.roots_in_order()
@@ -223,12 +225,15 @@ class Epoch:
             self._notes.at_commit(slots.values(), aborted, left, self._executor.roots)
         # Phase by phase, because replies are remembered and forgotten in serial order, and a snapshot restores that
         # order.
-        if gone:
+        if ahead:
+            ended = list[RootTransaction]()
             for root in roots:
                 if root.overflow or root.external:
                     generation.intake.defer(root)
-                elif root.tid in gone:
-                    self._end([root], 0)
+                elif root.tid in ahead:
+                    ended.append(root)
+            self._end(ended, 0)
+            left = left | ahead
         self._end([root for root in roots if root.tid not in left] if left else roots, 1)
         if not locked:
             self._go_local(decision)

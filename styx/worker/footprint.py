@@ -126,6 +126,34 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
         return self.value if values is None else values[max(values, key=len)]
 
 
+@native
+@plain_stores
+class StartingCell(msgspec.Struct, Cell, eq=False, gc=False):
+    """One entity as a read-only transaction sees it: the state at the epoch's beginning, whatever others do in the
+    epoch. No slot keeps it, so validation never meets it.
+    """
+
+    key: Any
+    found: Reader
+
+    def read(self, chain: bytes) -> bytes | None:
+        """The state at the epoch's beginning."""
+        return self.found(self.key)
+
+    def write(self, chain: bytes, value: bytes | None) -> None:
+        raise AssertionError("a read-only transaction writes")
+
+    def access(self, access: Access) -> Any:
+        raise AssertionError("a read-only transaction writes")
+
+    def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
+        """As `Cell.sibling`."""
+        assert isinstance(environment, Footprint), "a read-only function runs in a transaction"
+        slot = environment.here
+        assert slot is not None, "a transaction without a slot has no state"
+        return StartingCell(key, slot.find(table))
+
+
 def _concurrent(a: bytes, b: bytes) -> bool:
     """Whether neither chain is above the other in the call graph (a chain's id is the path of its outermost
     function).
@@ -140,7 +168,8 @@ class Footprint(msgspec.Struct, Environment, eq=False):
 
     `invocations` is the cached call graph of this slot. `dead`: the transaction has left the epoch, and further
     messages to it are void. `sent` counts the calls made on this slot and, with `Limits.call_bytes`, the large results
-    of calls that ran on it. `pending_external` is the external call that the transaction has to wait for. `accesses`
+    of calls that ran on it. `read_only`: the root is a read-only function, so all functions of the transaction are, and
+    it has no cells. `pending_external` is the external call that the transaction has to wait for. `accesses`
     are the accesses to many entities at once, which have no cells. `here` is the slot itself, None if no function runs,
     and `local` its entities in phase 3.
     Three fields belong to the last run: `raised` is its first exception in serial order, `lines` are the lines that its
@@ -155,6 +184,7 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     slot: int
     root_slot: int
     sequential: bool
+    read_only: bool
     externals: dict[bytes, bytes] | None
     invocations: list[Invocation] = []
     accesses: list[Access] | None = None

@@ -101,7 +101,7 @@ class LocalRun:
         function, slot = root.function, root.slot
         assert function is not None, "a request that was refused is to run"
         self.footprint = Footprint(
-            self._app, self._limits, self._n_slots, root.tid, root.timestamp_us, slot, slot, True, None
+            self._app, self._limits, self._n_slots, root.tid, root.timestamp_us, slot, slot, True, False, None
         )
         self.footprint.local = self._cells = cells
         self._called = 1

@@ -129,6 +129,7 @@ def outgoing_call(footprint: Footprint, path: bytes, made: MadeCall, share: int,
         footprint.sequential,
         footprint.externals,
         footprint.collided,
+        footprint.read_only,
     )
 
 

@@ -208,7 +208,7 @@ class RootAccounts(ABC):
             footprint = slot.footprints.get(tid)
             if footprint is None:
                 footprint = slot.footprints[tid] = Footprint(
-                    self.app, self.limits, self.n_slots, tid, 0, slot.index, slot.index, False, None
+                    self.app, self.limits, self.n_slots, tid, 0, slot.index, slot.index, False, False, None
                 )
             footprint.dead = True
             for invocation in footprint.invocations:

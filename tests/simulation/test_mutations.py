@@ -17,7 +17,6 @@ from styx.coordinator import barrier, coordinator
 from styx.coordinator.snapshot_ledger import SnapshotLedger
 from styx.model import context
 from styx.model.bulk_load import BulkLoad
-from styx.model.function_spec import READ_FUNCTION
 from styx.model.waiting import suspend
 from styx.protocol.manifest import SlotPart
 from styx.protocol.messages import Done, SlotsStored
@@ -371,15 +370,6 @@ def an_epoch_reads_what_the_one_before_found(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Slot, "find", find)
 
 
-def reads_see_no_conflict(patch: pytest.MonkeyPatch) -> None:
-    original = validation.conflicts
-
-    def conflicts(slot: Slot, gone: Any) -> list[int]:
-        return [t for t in original(slot, gone) if slot.footprints[t].invocations[0]._spec.name != READ_FUNCTION]
-
-    patch.setattr(validation, "conflicts", conflicts)
-
-
 def large_results_count_for_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(endings.Endings, "_count_result", lambda self, invocation, result: None)
 
@@ -425,7 +415,6 @@ MUTATIONS: list[Mutation] = [
     loads_are_in_no_snapshot,
     a_commit_is_in_no_snapshot,
     an_epoch_reads_what_the_one_before_found,
-    reads_see_no_conflict,
     large_results_count_for_nothing,
     a_lock_phase_may_grow_by_any_number_of_bytes,
 ]

@@ -118,3 +118,5 @@ def test_thousands_of_seeds(first: int) -> None:
         assert tally.cut, "functions that run too long must have been met"
         assert tally.local, "local functions must have run in phase 3"
         assert tally.left, "some of them must have left their slots"
+        assert tally.read_only, "read-only functions must have been met"
+        assert tally.violations, "and refused writes"
