@@ -96,6 +96,26 @@ async def receipt(ctx: Context) -> int:
     return await ctx.sequence("receipts").next()
 
 
+@shop.register(local=True)
+async def bill_here(ctx: Context, fail: bool = False) -> int:
+    return await bill(ctx, "bills", fail)
+
+
+@shop.register(read_only=True)
+async def look(ctx: Context) -> int:
+    return await ctx.sequence("bills").last()
+
+
+@shop.register(read_only=True)
+async def look_and_take(ctx: Context) -> int:
+    return await ctx.sequence("bills").next()
+
+
+@shop.register(read_only=True)
+async def look_and_restart(ctx: Context) -> None:
+    await ctx.sequence("bills").restart(after=5)
+
+
 app = App("shops", [shop, till])
 
 
@@ -111,6 +131,24 @@ async def test_numbers_begin_at_one_and_have_no_gaps() -> None:
         replies = [await reply for reply in fails]
         assert sorted(reply.result for reply in replies if reply.error is None) == list(range(1, 61))
         assert await cluster.call("shop", "a", "last") == 60
+
+
+async def test_local_functions_take_numbers_without_gaps_and_read_only_ones_see_the_last() -> None:
+    async with embedded_cluster(app) as cluster:
+        functions = ("bill_here", "bill")
+        for number in range(60):
+            cluster.submit("shop", "a", functions[number % 2], *(["bills"] if number % 2 else []), number % 3 == 0)
+        assert await cluster.call("shop", "a", "bill_here") == 41
+        assert await cluster.call("shop", "a", "look") == 41
+
+
+@pytest.mark.parametrize(("function", "method"), [("look_and_take", "next"), ("look_and_restart", "restart")])
+async def test_a_read_only_function_takes_no_number(function: str, method: str) -> None:
+    async with embedded_cluster(app) as cluster:
+        kind, message = await aborted(cluster, "shop", "a", function)
+        assert kind == "ReadOnlyViolation"
+        assert f"used ctx.sequence(…).{method}" in message
+        assert await cluster.call("shop", "a", "look") == 0
 
 
 async def test_names_and_entities_are_apart() -> None:
