@@ -362,8 +362,6 @@ class Worker:
             self._go_on(self._open)
         if self._open is None and self._between is Step.IDLE:
             self._begin_epoch()
-            if self._open is not None:
-                self._open.advance()
         outbox = self.executor.outbox
         if outbox.full or not self.runnable:
             for peer, frame in outbox.take(self.generation, self.epoch, self.id):
@@ -390,8 +388,9 @@ class Worker:
             return
         self._held, self._held_at = {}, None
         generation.epoch = epoch
-        self._open = Epoch(generation, plan, self._watch, self._effects)
-        self._open.begin()
+        begun = self._open = Epoch(generation, plan, self._watch, self._effects)
+        begun.begin()
+        begun.advance()
 
     def _take_decision(self, decision: Validate | Commit | LockDecision) -> None:
         epoch = self._open
