@@ -40,9 +40,9 @@ class FunctionSpec:
 
     `operator` is its operator's name; `keys` and what encodes and decodes state are its operator's, too: every call
     needs them. `client_data`: its arguments are data that a client sends, limited by the size of a request alone, and
-    an error in them is no abort of the app. `read_only` is the hint. `decode` makes (positional, keyword) arguments of
-    an encoded argument list; it raises `BadArguments`. `usual` holds decoders of short positional lists, by their first
-    byte; they raise what msgspec raises.
+    an error in them is no abort of the app. `read_only` is one of the `hints`. `decode` makes (positional, keyword)
+    arguments of an encoded argument list; it raises `BadArguments`. `usual` holds decoders of short positional lists,
+    by their first byte; they raise what msgspec raises.
     """
 
     __slots__ = (
@@ -53,6 +53,7 @@ class FunctionSpec:
         "decode_state",
         "encode_state",
         "func",
+        "hints",
         "keys",
         "name",
         "operator",
@@ -78,6 +79,7 @@ class FunctionSpec:
         self.name = name
         self.func = func
         self.client_data = False
+        self.hints = hints
         self.read_only = hints.read_only
         self.encode_state = encode_state
         self.decode_state = decode_state
