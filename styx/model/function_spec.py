@@ -43,7 +43,7 @@ class FunctionSpec:
 
     `operator` is its operator's name; `keys` and what encodes and decodes state are its operator's, too: every call
     needs them. `client_data`: its arguments are data that a client sends, limited by the size of a request alone, and
-    an error in them is no abort of the app. `read_only` and `local` are the hints. `decode` makes (positional, keyword)
+    an error in them is no abort of the app. `read_only` and `local` are of the `hints`. `decode` makes (positional, keyword)
     arguments of an encoded argument list; it raises `BadArguments`. `usual` holds decoders of short positional lists,
     by their first byte; they raise what msgspec raises.
     """
@@ -56,6 +56,7 @@ class FunctionSpec:
         "decode_state",
         "encode_state",
         "func",
+        "hints",
         "keys",
         "local",
         "name",
@@ -82,6 +83,7 @@ class FunctionSpec:
         self.name = name
         self.func = func
         self.client_data = False
+        self.hints = hints
         self.read_only = hints.read_only
         self.local = hints.local
         self.encode_state = encode_state

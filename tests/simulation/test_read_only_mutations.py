@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from styx.messages import ReplyRecord
 from styx.model import context, read_only
 from styx.worker import executor, replies
 from styx.worker.footprint import EntityCell, Footprint, StartingCell
@@ -103,7 +104,7 @@ def reads_see_the_epoch_before_and_say_so(patch: pytest.MonkeyPatch) -> None:
     """Serializable, but against real time: the state at the beginning of the epoch before, as of that place."""
     held: dict[tuple[int, int], dict[str, dict[Any, bytes]]] = {}
     late: set[int] = set()
-    begin, enqueue, make = executor.Executor.begin, executor.Executor._enqueue, replies.ReplyRecord
+    begin, enqueue, make = executor.Executor.begin, executor.Executor._enqueue, ReplyRecord
 
     def begins(self: executor.Executor, number: int, roots: Any) -> None:
         for slot in self.slots.values():
