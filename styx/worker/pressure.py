@@ -69,7 +69,8 @@ class Pressure:
 
         At least one, so that what is in no conflict goes on, unless the carried ones fill the epoch by themselves.
         """
-        return max(min(self.transactions, self.settled) - carried, carried < self.transactions)
+        least = 1 if carried < self.transactions else 0
+        return max(min(self.transactions, self.settled) - carried, least)
 
     def contended(self, ended: int, carried: int, idle: bool) -> None:
         """Learns how many transactions of an epoch have ended, and how many its lock phase has carried; `idle`: no
