@@ -1,23 +1,26 @@
 """The lock phase: transactions in conflict are run again, in TID order, from their cached call graphs.
 
-A worker is one thread, so "locks in TID order" *is* "run in TID order", and there is no lock table. Each slot
-re-runs its own cached invocations of all conflicting transactions on current state, speculating that all commit.
-No call is sent: an emitted call is compared with the cached one. A transaction *fails* on a slot if it raises,
-or *deviates*: a call to another slot changed, or a synchronous result that another slot was given would change.
-Locality is by slot, never by worker, so that a replay on another placement decides the same. Paper sections 6.2
-and 6.3.
+A worker is one thread, so "locks in TID order" *is* "run in TID order", and there is no lock table. In each round every
+slot runs its own parts of all conflicting transactions on current state, speculating that all commit. No call is sent.
+If a call to another slot has changed, or a synchronous result that another slot was given, a *patch* goes to that slot
+behind the round. It changes its cached call graph, and runs its part again in the next round. A transaction *fails* on
+a slot if it raises, or *deviates*: it needs an external call or may exceed the call limit. Locality is by slot, never
+by worker, so that a replay on another placement decides the same. Paper sections 6.2 and 6.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
 
 from styx.native.compiled import FirstSteps
 from styx.native.interpreted import native
-from styx.protocol.frames import Failure
+from styx.protocol.frames import Failure, Patch
+from styx.worker.call_graph import CallGraph
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Running
 from styx.worker.notes import Notes
@@ -26,16 +29,22 @@ from styx.worker.rerun import Rerun
 from styx.worker.slot import Slot
 from styx.worker.unchanged_rerun import Writes, unchanged_rerun
 
+_tid = attrgetter("tid")
 _CUT: Final = Failure(b"", b"", True, "aborted", "", "")
 
 
 @native
 class Outcome(msgspec.Struct, eq=False, frozen=True, gc=False):
-    """How a transaction's part on one slot ended. On the root slot, `result` is the root function's encoded result."""
+    """How a transaction's part on one slot ended. On the root slot, `result` is the root function's encoded result.
+
+    `waits`: it needs a result that is not known yet, and `writes` are those up to there; or another slot has to withdraw
+    a call.
+    """
 
     failure: Failure | None
     result: bytes | None
     writes: Writes
+    waits: bool = False
 
 
 NOT_RUN: Final = Outcome(None, None, {})
@@ -43,7 +52,8 @@ NOT_RUN: Final = Outcome(None, None, {})
 
 
 class SlotLockPhase:
-    """The conflicting transactions of one slot; `outcomes`, by TID, is complete once a round is `done`.
+    """The conflicting transactions of one slot; `outcomes`, by TID, is complete once a round is `done`. `patches` are
+    for other slots, found in the present round, whose number is `number`.
 
     Transactions in `without` are left out. `cut` is one set for all slots of the worker: the TIDs of transactions with
     a function that the watchdog interrupted. The lock phase begins anew without them, so no other slot runs them.
@@ -58,11 +68,16 @@ class SlotLockPhase:
         without: Collection[int] = (),
         notes: Notes | None = None,
         cut: set[int] | None = None,
+        newcomer: Callable[[Patch], Footprint] | None = None,
     ) -> None:
+        self.number = 0
+        self.patches: list[Patch] = []
         self._slot = slot
+        self._newcomer = newcomer
         self._notes = notes
         self._large = large
         self._queue: list[Footprint] = [slot.footprints[tid] for tid in sorted(slot.footprints) if tid in tids]
+        self._graphs: dict[int, CallGraph] = {}
         self._spread = {footprint.tid for footprint in self._queue if footprint.spread}
         self._excluded: set[int] = set(without)
         self._running = running
@@ -86,7 +101,7 @@ class SlotLockPhase:
         return max(0, invocations)
 
     def _run(self, invocations: int) -> int:
-        queue, slot, current, outcomes = self._queue, self._slot, self._current, self.outcomes
+        queue, slot, current, outcomes, graphs = self._queue, self._slot, self._current, self.outcomes, self._graphs
         variables = self._variables.shared
         running = self._running
         while self._next < len(queue) and invocations > 0 and not len(variables):
@@ -95,45 +110,89 @@ class SlotLockPhase:
             tid = footprint.tid
             if tid in self._excluded or (self.cut and tid in self.cut):
                 continue
-            invocations -= len(footprint.invocations)
-            footprint.run_again()
-            unchanged = unchanged_rerun(footprint, slot, current, self._first_steps, variables, running)
-            if unchanged is not None:
-                result, writes = unchanged
-                current.update(writes)
-                outcomes[tid] = Outcome(None, result, writes)
-                continue
-            footprint.run_again()
-            rerun = Rerun(footprint, slot, current, tid not in self._large, running, self._notes)
-            failure = _CUT if running.cut else rerun.run()
-            if running.cut:
-                running.cut = False
-                self.cut.add(tid)
-                outcomes[tid] = Outcome(_CUT, None, {})
-            elif failure is None:
-                current.update(rerun.writes)
-                outcomes[tid] = Outcome(None, rerun.result, rerun.writes)
-            else:
-                outcomes[tid] = Outcome(failure, None, {})
+            invocations -= max(1, len(footprint.invocations))
+            self._run_again(footprint)
+            if tid not in graphs:
+                unchanged = unchanged_rerun(footprint, slot, current, self._first_steps, variables, running)
+                if unchanged is not None:
+                    result, writes = unchanged
+                    current.update(writes)
+                    outcomes[tid] = Outcome(None, result, writes)
+                    continue
+                self._run_again(footprint)
+            outcomes[tid] = self._run_in_general(footprint)
         return invocations
 
-    def roll_back(self, excluded: Container[int]) -> None:
-        """Begins the next round just before the lowest of `excluded` that had succeeded here; it runs without them."""
+    def _run_again(self, footprint: Footprint) -> None:
+        if self._notes is not None:
+            self._notes.forget(footprint)
+        footprint.run_again()
+
+    def _run_in_general(self, footprint: Footprint) -> Outcome:
+        tid, running, current = footprint.tid, self._running, self._current
+        graph = self._graph(footprint)
+        rerun = Rerun(graph, self._slot, current, running, self._notes)
+        failure = _CUT if running.cut else rerun.run()
+        if running.cut:
+            running.cut = False
+            self.cut.add(tid)
+            return Outcome(_CUT, None, {})
+        patches = graph.ran(self.number, rerun.made, rerun.given, rerun.stopped)
+        if patches:
+            self.patches += patches
+            self._spread.add(tid)
+        if failure is not None:
+            return Outcome(failure, None, {})
+        current.update(rerun.writes)
+        return Outcome(None, rerun.result, rerun.writes, rerun.waits or rerun.moved)
+
+    def _graph(self, footprint: Footprint) -> CallGraph:
+        tid = footprint.tid
+        graph = self._graphs.get(tid)
+        if graph is None:
+            growth = 0 if tid in self._large else footprint.limits.invocations_max // (2 * footprint.n_slots)
+            graph = self._graphs[tid] = CallGraph(footprint, growth)
+        return graph
+
+    def next_round(self, number: int, excluded: Container[int], patches: Iterable[Patch]) -> None:
+        """Begins round `number` just before the lowest transaction that a patch is for, or of `excluded` that had
+        succeeded here. The round runs without those.
+        """
         assert self.done, "a round was decided before it was over"
-        start: int | None = None
-        for index, footprint in enumerate(self._queue):
-            if footprint.tid in excluded and footprint.tid not in self._excluded:
-                self._excluded.add(footprint.tid)
-                # A transaction that failed on this slot left no writes here, so no later one has to run again.
-                if start is None and self.outcomes[footprint.tid].failure is None:
-                    start = index
-        if start is None:
+        self.number = number
+        self.patches = []
+        start = self._exclude(excluded)
+        for patch in patches:
+            if patch.tid not in self._excluded:
+                start = min(start, self._apply(patch))
+        if start == len(self._queue):
             return
         self._next = start
         self._current = {}
         for footprint in self._queue[:start]:
             if footprint.tid not in self._excluded:
                 self._current.update(self.outcomes[footprint.tid].writes)
+
+    def _exclude(self, excluded: Container[int]) -> int:
+        start = len(self._queue)
+        for index, footprint in enumerate(self._queue):
+            if footprint.tid in excluded and footprint.tid not in self._excluded:
+                self._excluded.add(footprint.tid)
+                # A transaction that failed on this slot left no writes here, so no later one has to run again.
+                if self.outcomes[footprint.tid].failure is None:
+                    start = min(start, index)
+        return start
+
+    def _apply(self, patch: Patch) -> int:
+        """Changes the call graph that a patch is for. Returns the transaction's place in the queue."""
+        tid, queue = patch.tid, self._queue
+        index = bisect_left(queue, tid, key=_tid)
+        if index == len(queue) or queue[index].tid != tid:
+            assert self._newcomer is not None
+            queue.insert(index, self._newcomer(patch))
+        self._spread.add(tid)
+        self._graph(queue[index]).apply(patch)
+        return index
 
     def failures(self) -> list[tuple[int, Failure]]:
         """(TID, failure) of transactions that other slots take part in: all of these slots together decide
@@ -164,6 +223,12 @@ class SlotLockPhase:
 
     def commit(self) -> None:
         """Commits the writes of the last round."""
+        for tid, outcome in self.outcomes.items():
+            if tid not in self._excluded:
+                graph = self._graphs.get(tid)
+                assert not outcome.waits, f"transaction {tid} waits for a result at the end of the lock phase"
+                assert graph is None or graph.settled, f"two slots make one call of transaction {tid}"
+                assert outcome.failure is None or tid not in self._spread, f"transaction {tid} has failed on one slot"
         slot = self._slot
         for (operator, key), value in self._current.items():
             slot.table(operator).write(slot.epoch, key, value)

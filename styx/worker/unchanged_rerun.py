@@ -108,7 +108,7 @@ def _cell(cached: Invocation, slot: Slot, current: Writes) -> _Cell:
 def _again(
     cached: Invocation, footprint: Footprint, cell: _Cell, slot: int, first_steps: FirstSteps, running: Running
 ) -> Invocation | None:
-    if cached._share < 0 or cached._failed:
+    if cached._share < 0:
         return None
     spec, params, path = cached._spec, cached._params, cached._path
     chain = cached._chain_id
