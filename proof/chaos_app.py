@@ -16,6 +16,7 @@ An entity's state is a number, a counter and a note.
     ["delete"]                   removes the entity
     ["guard", n]                 raises `Low` if number < n
     ["call", mode, target, p]    runs program p on the target; "sync": register = its result; "async"
+    ["carry", mode, target, p]   as "call", and the target's register is this one at first
     ["fresh", mode, p]           counter += 1, then runs p on an entity named after it (composite keys: same slot)
     ["if", n, p, q]              p if register % 7 < n, else q
     ["try", p]                   p, and register = -1 if it raises an exception of its own
@@ -102,12 +103,12 @@ class Program:
 
     __slots__ = ("arguments", "caller", "cell", "ctx", "register")
 
-    def __init__(self, ctx: Context, arguments: list[Any], caller: list[Any] | None) -> None:
+    def __init__(self, ctx: Context, arguments: list[Any], caller: list[Any] | None, register: int) -> None:
         self.ctx = ctx
         self.arguments = arguments
         self.caller = caller
         self.cell: Callable[[], Cell] = Cell
-        self.register = 0
+        self.register = register
 
     async def run(self, steps: list[Any]) -> None:
         """Runs the steps one after the other."""
@@ -131,9 +132,11 @@ class Program:
         cell.number = self.register = value
         await self.store(cell)
 
-    async def call(self, mode: str, operator: str, key: Any, steps: list[Any]) -> None:
+    async def call(self, mode: str, operator: str, key: Any, steps: list[Any], register: int | None = None) -> None:
         """Runs a program elsewhere."""
-        params = (steps, [self.ctx.operator, self.ctx.key])
+        params: tuple[Any, ...] = (steps, [self.ctx.operator, self.ctx.key])
+        if register is not None:
+            params = (*params, register)
         if mode == "async":
             self.ctx.call_async(operator, "run", key, params)
         else:
@@ -173,7 +176,7 @@ async def _guard(program: Program, n: int) -> None:
         raise Low(f"{program.ctx.operator}[{program.ctx.key!r}] holds {found}, less than {n}")
 
 
-async def _call(program: Program, mode: str, target: list[Any], steps: list[Any]) -> None:
+async def _call(program: Program, mode: str, target: list[Any], steps: list[Any], register: int | None = None) -> None:
     kind, *operands = target
     if kind == "at":
         operator, key = PROGRAMMED[operands[0]].name, key_of(*operands)
@@ -183,7 +186,11 @@ async def _call(program: Program, mode: str, target: list[Any], steps: list[Any]
         operator, key = program.caller
     else:
         operator, key = program.ctx.operator, program.ctx.key
-    await program.call(mode, operator, key, steps)
+    await program.call(mode, operator, key, steps, register)
+
+
+async def _carry(program: Program, mode: str, target: list[Any], steps: list[Any]) -> None:
+    await _call(program, mode, target, steps, program.register)
 
 
 async def _fresh(program: Program, mode: str, steps: list[Any]) -> None:
@@ -339,6 +346,7 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "delete": _delete,
     "guard": _guard,
     "call": _call,
+    "carry": _carry,
     "fresh": _fresh,
     "if": _if,
     "try": _try,
@@ -353,9 +361,11 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
 }
 
 
-async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
-    """Runs a program on this entity; `caller` is the calling entity's [operator, key]. Returns the register."""
-    running = Program(ctx, program, caller)
+async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None, register: int = 0) -> Any:
+    """Runs a program on this entity; `caller` is the calling entity's [operator, key]. Returns the register, which is
+    `register` at first.
+    """
+    running = Program(ctx, program, caller, register)
     await running.run(program)
     return running.register
 

@@ -14,12 +14,14 @@ from msgspec.structs import replace
 from proof.random_requests import random_load, random_read, random_request
 from proof.simulation.plan import SimulationPlan
 from proof.simulation.world import World
+from proof.travelling_requests import random_travel
 from styx.errors import InTransactionError
 from styx.log.base import Stream
 from styx.messages import Request, encode_request
 from styx.model.execution import resolve_request
 
 IDLE_HOUR_S = 3600.0
+_CALLS = ("call", "carry", "fresh")
 
 
 class Clients:
@@ -31,6 +33,7 @@ class Clients:
         self.end_s = 0.0
         self._world = world
         self._plan = plan
+        self._travels = Random(f"travels {plan.seed}")
         self._externals = Random(f"outside calls {plan.seed}")
         self._hidden = Random(f"hidden errors {plan.seed}")
         self._spins = Random(f"spins of {plan.seed}")
@@ -39,6 +42,8 @@ class Clients:
         idle_from_s = min((f.at_s for f in plan.faults if f.kind == "idle hour"), default=float("inf"))
         for number in range(plan.requests):
             request = random_request(rng, plan.profile, f"r{number}")
+            if self._travels.random() < plan.travels:
+                request = random_travel(self._travels, plan.profile, f"r{number}")
             if self._externals.random() < plan.externals:
                 request = _with_step(request, self._externals, _external_step)
             if self._hidden.random() < plan.hidden_errors:
@@ -132,7 +137,7 @@ def _with_step(request: Request, rng: Random, step: Callable[[Random], list[Any]
 
 
 def _insert(block: list[Any], rng: Random, step: Callable[[Random], list[Any]]) -> None:
-    inner = [inner[-1] for inner in block if isinstance(inner, list) and inner and inner[0] in ("call", "fresh")]
+    inner = [inner[-1] for inner in block if isinstance(inner, list) and inner and inner[0] in _CALLS]
     if inner and rng.random() < 0.7:
         _insert(rng.choice(inner), rng, step)
     if not inner or rng.random() < 0.4:

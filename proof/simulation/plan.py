@@ -80,7 +80,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     `externals`: share of requests that call an external function; `hidden_errors`: share that hide an error of the
     engine's now and then; `spins`: share that run too long now and then; `loads`, `reads`: chunks of bulk loads and
     reads of one entity beside the requests, as a share of them; `halts`: share of the time in which a worker takes up
-    nothing. `call_bytes`: so many bytes of arguments or of a result count as another call (0: more than there are).
+    nothing. `travels`: share of requests whose numbers travel. `patch_rounds`: the limits on rounds with patches. `call_bytes`: so many bytes of arguments or of a result count as another call (0: more than there are).
 
     `cluster`: processes behave as those of a deployment on Kafka. Registrations have numbers of their own, appends of
     an older generation are refused from the fence on, peers have connections that break, coordinators can be zombies.
@@ -105,6 +105,8 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     spins: float
     reads: float
     halts: float
+    travels: float
+    patch_rounds: tuple[int, int]
     epoch_transactions_max: int
     epoch_result_bytes_max: int
     slice_invocations: int
@@ -180,6 +182,8 @@ def _random_plan(seed: int, workers: int | None, faults: bool) -> SimulationPlan
         loads=Random(f"loads {seed}").choice([0.0, 0.0, 0.1, 0.4]),
         reads=Random(f"reads {seed}").choice([0.0, 0.0, 0.0, 0.2, 1.0]),
         halts=Random(f"halts {seed}").choice([0.0, 0.0, 0.0, 0.2, 0.5]),
+        travels=Random(f"travelling {seed}").choice([0.0, 0.0, 0.3, 0.8, 1.0]),
+        patch_rounds=Random(f"rounds {seed}").choice([(16, 8), (16, 8), (16, 8), (3, 2), (1, 1), (1, 2), (2, 1)]),
         epoch_transactions_max=rng.choice([1, 3, 10, 40, 1000]),
         epoch_result_bytes_max=Random(f"bytes {seed}").choice([8 * MIB, 8 * MIB, 16, 1, 1]),
         slice_invocations=rng.choice([1, 2, 5, 64]),

@@ -21,6 +21,15 @@ class SnapshotDue(NamedTuple):
     whole: list[int]
 
 
+class PatchRounds(NamedTuple):
+    """How many rounds with patches a lock phase may have, first with all its transactions, and then without those that
+    did not come to rest.
+    """
+
+    first: int = PATCH_ROUNDS_MAX
+    more: int = PATCH_ROUNDS_MORE
+
+
 class EpochBarriers:
     """Barriers of `epoch` over `workers`. `ended` after the decision that closes it; `new_max` is known from
     barrier 1.
@@ -31,8 +40,7 @@ class EpochBarriers:
         generation: int,
         epoch: int,
         workers: Iterable[int],
-        patch_rounds_max: int = PATCH_ROUNDS_MAX,
-        patch_rounds_more: int = PATCH_ROUNDS_MORE,
+        limits: PatchRounds | None = None,
     ) -> None:
         self.generation = generation
         self.epoch = epoch
@@ -44,8 +52,7 @@ class EpochBarriers:
         self._reports: dict[int, LockReport] = {}
         self._round = 0
         self._patch_rounds = 0
-        self._patch_rounds_max = patch_rounds_max
-        self._patch_rounds_more = patch_rounds_more
+        self._limits = limits or PatchRounds()
         self._collided: set[int] = set()
         self._locked: set[int] = set()
         self._excluded: set[int] = set()
@@ -119,10 +126,9 @@ class EpochBarriers:
         if not patched:
             return set()
         self._patch_rounds += 1
-        first, last = self._patch_rounds_max, self._patch_rounds_max + self._patch_rounds_more
-        if self._patch_rounds == first:
+        if self._patch_rounds == self._limits.first:
             return patched
-        if self._patch_rounds < last:
+        if self._patch_rounds < self._limits.first + self._limits.more:
             return set()
         return {t for t in self._locked - self._excluded if t >= min(patched)}
 

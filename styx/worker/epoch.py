@@ -210,9 +210,7 @@ class Epoch:
             self._close(decision)
             return
         executor, large = self._executor, set(barrier.large)
-        self._locks = LockRounds(
-            slots, locked, large, executor.running, self._unlocked, self._notes, executor.newcomer
-        )
+        self._locks = LockRounds(slots, locked, large, executor.running, self._unlocked, self._notes, executor.newcomer)
         for patch in self._early:
             self._locks.arrive(patch)
         self.step = Step.LOCKING

@@ -163,7 +163,7 @@ class SlotLockPhase:
         self.patches = []
         start = self._exclude(excluded)
         for patch in patches:
-            if patch.tid not in self._excluded:
+            if patch.tid not in excluded:
                 start = min(start, self._apply(patch))
         if start == len(self._queue):
             return
