@@ -12,6 +12,7 @@ import msgspec
 
 from proof.simulation.versions import opened
 from styx.coordinator import take_over
+from styx.coordinator.barrier import PatchRounds
 from styx.coordinator.control_events import (
     A_WORKER,
     Admit,
@@ -30,7 +31,6 @@ from styx.coordinator.control_events import (
     TurnAway,
 )
 from styx.coordinator.control_plane import ControlPlane
-from styx.coordinator.barrier import PatchRounds
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import (
     Expel,

@@ -80,7 +80,9 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     `externals`: share of requests that call an external function; `hidden_errors`: share that hide an error of the
     engine's now and then; `spins`: share that run too long now and then; `loads`, `reads`: chunks of bulk loads and
     reads of one entity beside the requests, as a share of them; `halts`: share of the time in which a worker takes up
-    nothing. `travels`: share of requests whose numbers travel. `patch_rounds`: the limits on rounds with patches. `call_bytes`: so many bytes of arguments or of a result count as another call (0: more than there are).
+    nothing. `travels`: share of requests whose numbers travel; `patch_rounds`: how many rounds with patches a lock
+    phase may have, first with all transactions and then without those that did not come to rest. `call_bytes`: so many
+    bytes of arguments or of a result count as another call (0: more than there are).
 
     `cluster`: processes behave as those of a deployment on Kafka. Registrations have numbers of their own, appends of
     an older generation are refused from the fence on, peers have connections that break, coordinators can be zombies.

@@ -57,9 +57,8 @@ def version_of_chaos(version: int) -> App:
         ),
     ]
 
-    async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
-        running = Program(ctx, program, caller)
-        running.register = version
+    async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None, register: int = 0) -> Any:
+        running = Program(ctx, program, caller, version + register)
         running.cell = new.get(ctx.operator, Cell)
         await running.run(program)
         return running.register

@@ -62,7 +62,7 @@ class Call(msgspec.Struct, array_like=True, tag=1, gc=False):
 
 
 class CallSpec(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A call by names: an asynchronous one on its way to the worker that will send it as a `Call`, or that of a patch."""
+    """A call by names: an asynchronous one on its way to the worker that will send it as a `Call`, or a patch's."""
 
     synchronous: bool
     slot: int

@@ -190,7 +190,8 @@ class Commit(msgspec.Struct, array_like=True, tag=5, gc=False):
 class LockDecision(msgspec.Struct, array_like=True, tag=6, gc=False):
     """A lock-phase round is decided: these transactions are out, with their final exception or (None) carried.
 
-    `final`: nothing failed and nothing was patched, everything else commits and the epoch ends; what is said of a snapshot is as in `Commit`.
+    `final`: nothing failed and nothing was patched, everything else commits and the epoch ends; what is said of a
+    snapshot is as in `Commit`.
     `anew`: the lock phase begins from its start without them; what earlier rounds decided is void. Otherwise each
     worker begins the next round once it has the patches of this one; `awaited` says how many of other workers it gets.
     """

@@ -87,7 +87,7 @@ class Epoch:
             self._tell(EpochStarted(generation.number, epoch))
         self._executor.begin(epoch, roots)
         for message in generation.early.pop(epoch, ()):
-            self._executor.deliver(message)
+            self.deliver(message)
         self._watch.sequenced(self._executor)
 
     def run(self) -> None:

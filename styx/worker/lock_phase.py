@@ -37,8 +37,8 @@ _CUT: Final = Failure(b"", b"", True, "aborted", "", "")
 class Outcome(msgspec.Struct, eq=False, frozen=True, gc=False):
     """How a transaction's part on one slot ended. On the root slot, `result` is the root function's encoded result.
 
-    `waits`: it needs a result that is not known yet, and `writes` are those up to there; or another slot has to withdraw
-    a call.
+    `waits`: it needs a result that is not known yet, and `writes` are those up to there; or another slot has yet to
+    withdraw a call.
     """
 
     failure: Failure | None

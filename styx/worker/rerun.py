@@ -133,7 +133,8 @@ class Rerun:
 
     `made` are the calls to other slots by path, and `given` the results of calls from other slots by path and caller's
     slot. If the run has not come to its end, `stopped` is the place that it came to; if it `waits` there, its writes up
-    to there are valid. `moved`: a call from another slot was left out. `running` records whose code runs. If the watchdog interrupts some of it, everything is void.
+    to there are valid. `moved`: a call from another slot was left out. `running` records whose code runs. If the
+    watchdog interrupts some of it, everything is void.
     """
 
     def __init__(
@@ -353,35 +354,15 @@ class Rerun:
         invocation = frame.invocation
         if not self._within_allowance(frame):
             raise _deviation(invocation, invocation.position())
-        if invocation.synchronous or not invocation.path:
-            running = self._running
-            try:
-                running.invocation = invocation
-                invocation._result = encode_result(invocation._spec, value, self._footprint.limits)
-                running.invocation = None
-                if running.cut:
-                    raise Doomed
-            except BaseException as error:
-                running.invocation = None
-                if running.cut:
-                    try:
-                        running.withdraw()
-                    except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
-                        pass
-                    raise _deviation(invocation, invocation.position()) from None
-                if not isinstance(error, InTransactionError):
-                    raise
-                raise self._raised(frame, error) from None
-            result = invocation._result
-            assert result is not None
-            if invocation.synchronous:
-                self._allowance -= calls_more(result, self._footprint.limits)
-                if self._allowance < 0:
-                    raise _deviation(invocation, invocation.position())
-                if frame.due.from_slot >= 0:
-                    self.given[invocation._path, frame.due.from_slot] = result
-            else:
-                self.result = result
+        if invocation.synchronous:
+            result = self._encoded(frame, value)
+            self._allowance -= calls_more(result, self._footprint.limits)
+            if self._allowance < 0:
+                raise _deviation(invocation, invocation.position())
+            if frame.due.from_slot >= 0:
+                self.given[invocation._path, frame.due.from_slot] = result
+        elif not invocation._path:
+            self.result = self._encoded(frame, value)
         for index, call in enumerate(invocation._made):
             if not call.synchronous:
                 path = invocation.step_path(index)
@@ -390,6 +371,28 @@ class Rerun:
                     heapq.heappush(self._due, (path, path, 0, due))
                 else:
                     self.made[path] = Sent(call, invocation._chain_id)
+
+    def _encoded(self, frame: _Frame, value: Any) -> bytes:
+        """The result of an invocation whose caller gets it."""
+        invocation, running = frame.invocation, self._running
+        try:
+            running.invocation = invocation
+            result = invocation._result = encode_result(invocation._spec, value, self._footprint.limits)
+            running.invocation = None
+            if running.cut:
+                raise Doomed
+        except BaseException as error:
+            running.invocation = None
+            if running.cut:
+                try:
+                    running.withdraw()
+                except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
+                    pass
+                raise _deviation(invocation, invocation.position()) from None
+            if not isinstance(error, InTransactionError):
+                raise
+            raise self._raised(frame, error) from None
+        return result
 
     def _raised(self, frame: _Frame, error: BaseException) -> _Failed:
         """The failure of an exception, or a deviation if the call limit comes before it."""
