@@ -46,6 +46,7 @@ MODULES: Final = (
     "values/reading",
     "worker/ack_share",
     "worker/admission",
+    "worker/call_graph",
     "worker/cuts",
     "worker/endings",
     "worker/epoch",

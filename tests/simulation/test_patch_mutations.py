@@ -305,8 +305,8 @@ def a_patch_takes_effect_at_once_on_its_own_worker(patch: pytest.MonkeyPatch) ->
 
 PLACED: dict[Mutation, int] = {
     rounds_count_where_workers_patch_each_other: 0,
-    who_patches_another_worker_is_given_up: 0,
-    a_patch_takes_effect_at_once_on_its_own_worker: 0,
+    who_patches_another_worker_is_given_up: 3,
+    a_patch_takes_effect_at_once_on_its_own_worker: 3,
 }
 """With the seed that is tried first."""
 PLACED_SEEDS_MAX = 60
