@@ -90,7 +90,7 @@ class CoordinatorProcess:
         self.core = Coordinator(
             n_slots, workers, snapshot_interval_s, SILENCE_MAX_S, settle_s=SETTLE_S, stop_s_max=STOP_S
         )
-        self.core.patch_rounds = PatchRounds(*world.plan.patch_rounds)
+        self.core.rounds = PatchRounds(*world.plan.patch_rounds)
         self._behind_a_held_snapshot = world.stopped
         world.stopped = False
         self._n_slots = n_slots

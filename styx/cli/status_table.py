@@ -41,6 +41,7 @@ def status_lines(status: Status) -> RenderableType:
         text = f"{', '.join(gone)} had to leave: stop it, and start {more} more"
         lines.append(Text(f"{'':<10}{text}", style="yellow"))
     lines.append(Text(f"{'gateways':<10}{', '.join(status.gateways) or 'none'}"))
+    lines += _patches(status)
     lines += _strangers(status)
     problems = [
         Text(f"{worker.name} cannot run version {version}: {problem}", style="red")
@@ -81,6 +82,14 @@ def _strangers(status: Status) -> list[Text]:
     )
     told = ", ".join(f"{count:,} {what}" for what, count in counts if count)
     return [Text(f"{'strangers':<10}{told}; the logs say more", style="yellow")] if told else []
+
+
+def _patches(status: Status) -> list[Text]:
+    """How often calls between slots changed in lock phases; many transactions given up are worth a look."""
+    if not status.patch_rounds:
+        return []
+    text = f"{'patches':<10}{status.patch_rounds:,} rounds of lock phases, {status.given_up:,} transactions given up"
+    return [Text(text, style="yellow" if status.given_up else "")]
 
 
 def _version(status: Status) -> str:

@@ -21,13 +21,17 @@ class SnapshotDue(NamedTuple):
     whole: list[int]
 
 
-class PatchRounds(NamedTuple):
-    """How many rounds with patches a lock phase may have, first with all its transactions, and then without those that
-    did not come to rest.
+class PatchRounds:
+    """How many rounds with patches a lock phase may have, `first` with all its transactions, and then as many `more`
+    without those that did not come to rest. `rounds` counts these rounds of all epochs, `given_up` the transactions
+    that were carried because there were too many.
     """
 
-    first: int = PATCH_ROUNDS_MAX
-    more: int = PATCH_ROUNDS_MORE
+    def __init__(self, first: int = PATCH_ROUNDS_MAX, more: int = PATCH_ROUNDS_MORE) -> None:
+        self.first = first
+        self.more = more
+        self.rounds = 0
+        self.given_up = 0
 
 
 class EpochBarriers:
@@ -40,7 +44,7 @@ class EpochBarriers:
         generation: int,
         epoch: int,
         workers: Iterable[int],
-        limits: PatchRounds | None = None,
+        patch_rounds: PatchRounds | None = None,
     ) -> None:
         self.generation = generation
         self.epoch = epoch
@@ -52,7 +56,7 @@ class EpochBarriers:
         self._reports: dict[int, LockReport] = {}
         self._round = 0
         self._patch_rounds = 0
-        self._limits = limits or PatchRounds()
+        self._limits = patch_rounds or PatchRounds()
         self._collided: set[int] = set()
         self._locked: set[int] = set()
         self._excluded: set[int] = set()
@@ -112,7 +116,9 @@ class EpochBarriers:
         self._round += 1
         self._reports = {}
         self.ended = not failed and not patched
-        excluded = dict.fromkeys(self._given_up(patched)) | dict(_verdicts(failed, patched))
+        given_up = self._given_up(patched)
+        self._limits.given_up += len(given_up)
+        excluded = dict.fromkeys(given_up) | dict(_verdicts(failed, patched))
         self._excluded.update(excluded)
         verdicts, asked = sorted(excluded.items()), self._asked(due)
         return LockDecision(self.generation, self.epoch, number, verdicts, self.ended, *asked, awaited=awaited)
@@ -126,6 +132,7 @@ class EpochBarriers:
         if not patched:
             return set()
         self._patch_rounds += 1
+        self._limits.rounds += 1
         if self._patch_rounds == self._limits.first:
             return patched
         if self._patch_rounds < self._limits.first + self._limits.more:

@@ -105,7 +105,7 @@ class Coordinator:
         self._breaks = 0
         self._version_wanted: int | None = None
         self._app_since = -1
-        self.patch_rounds = PatchRounds()
+        self.rounds = PatchRounds()
 
     @property
     def live(self) -> frozenset[int]:
@@ -416,9 +416,7 @@ class Coordinator:
             self._join(None)
 
     def _next_epoch(self) -> None:
-        self._present.barriers = EpochBarriers(
-            self.generation, self.epoch + 1, self.membership.members, self.patch_rounds
-        )
+        self._present.barriers = EpochBarriers(self.generation, self.epoch + 1, self.membership.members, self.rounds)
 
     def _epoch_started(self, worker: int, epoch: int) -> None:
         barriers = self._present.barriers

@@ -86,6 +86,8 @@ def _transactions(engine: EmbeddedEngine) -> Iterator[_Metric]:
     yield _counter(*families.CALLS, worker.executor.calls)
     yield _counter(*families.LOCKED, counters.locked)
     yield _counter(*families.CARRIED, counters.carried)
+    yield _counter(*families.PATCH_ROUNDS, engine.coordinator.rounds.rounds)
+    yield _counter(*families.GIVEN_UP, engine.coordinator.rounds.given_up)
     yield _counter(*families.EPOCHS, counters.epochs)
     yield _counter(*families.POISON, counters.poison)
     yield _gauge("styx_epoch_size", "Transactions in the last epoch.", counters.epoch_size)
