@@ -54,7 +54,8 @@ class Sent(msgspec.Struct, eq=False, frozen=True, gc=False):
 
 class CallGraph:
     """The part of one transaction on one slot. `results` are the results of synchronous calls to other slots, as far as
-    they are known. `allowance`: so many calls may be counted in one run.
+    they are known. `allowance`: so many calls may be counted in one run. `several`: a run of this part was
+    more than one invocation, or did not return at once.
 
     `growth`: so many more than in the execution step, on each slot. The sum over all slots stays within the limit, and
     no slot's allowance depends on the rounds or on what other slots do.
@@ -67,6 +68,7 @@ class CallGraph:
         self._entries: dict[bytes, dict[int, Entry]] = {}
         self._sent: dict[bytes, Sent] = {}
         self._given: dict[tuple[bytes, int], bytes] = {}
+        self.several = len(footprint.invocations) != 1
         self._patched: set[bytes] = set()
         self._patched_in = -1
         own = {invocation._path for invocation in footprint.invocations}
@@ -110,6 +112,13 @@ class CallGraph:
             next(iter(claims.values())) if len(claims) == 1 else min(claims.values(), key=_first)
             for claims in self._entries.values()
         ]
+
+    def only_entry(self) -> Entry | None:
+        """The call to run if there is one and it has been all that ran here so far."""
+        if self.several or len(self._entries) != 1:
+            return None
+        (claims,) = self._entries.values()
+        return next(iter(claims.values())) if len(claims) == 1 else None
 
     @property
     def settled(self) -> bool:

@@ -17,17 +17,17 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.native.compiled import FirstSteps
+from styx.native.compiled import FirstSteps, calls_more
 from styx.native.interpreted import native
 from styx.protocol.frames import Failure, Patch
-from styx.worker.call_graph import CallGraph
+from styx.worker.call_graph import CallGraph, Place, Sent
 from styx.worker.footprint import Footprint
-from styx.worker.invocation import Running
+from styx.worker.invocation import Invocation, Running
 from styx.worker.notes import Notes
 from styx.worker.own_variables import OwnVariables
 from styx.worker.rerun import Rerun
 from styx.worker.slot import Slot
-from styx.worker.unchanged_rerun import Writes, unchanged_rerun
+from styx.worker.unchanged_rerun import Writes, single_rerun, unchanged_rerun, written_by
 
 _tid = attrgetter("tid")
 _CUT: Final = Failure(b"", b"", True, "aborted", "", "")
@@ -114,14 +114,74 @@ class SlotLockPhase:
             self._run_again(footprint)
             if tid not in graphs:
                 unchanged = unchanged_rerun(footprint, slot, current, self._first_steps, variables, running)
-                if unchanged is not None:
+                if type(unchanged) is tuple:
                     result, writes = unchanged
                     current.update(writes)
                     outcomes[tid] = Outcome(None, result, writes)
                     continue
+                if isinstance(unchanged, Invocation) and self._take(footprint, unchanged):
+                    continue
                 self._run_again(footprint)
+                first = footprint.invocations[0]
+                self._graph(footprint).several |= not first.synchronous  # otherwise that was no attempt
+            if self._run_alone(footprint):
+                continue
             outcomes[tid] = self._run_in_general(footprint)
         return invocations
+
+    def _run_alone(self, footprint: Footprint) -> bool:
+        """Runs a part that is one invocation, the short way. Returns whether that was enough."""
+        graph = self._graphs[footprint.tid]
+        entry = graph.only_entry()
+        if entry is None or footprint.accesses is not None or self._running.cut:
+            return False
+        invocation = single_rerun(footprint, entry, self._slot, self._current, self._first_steps, self._running)
+        if invocation is not None and self._take(footprint, invocation):
+            return True
+        graph.several = True
+        self._run_again(footprint)
+        return False
+
+    def _take(self, footprint: Footprint, invocation: Invocation) -> bool:
+        """Takes the end of a part that was one invocation. Returns whether it was all: neither calls within the slot
+        nor the allowance leave anything to the general way.
+        """
+        here, limits = self._slot.index, footprint.limits
+        graph, made, given = self._graph(footprint), dict[bytes, Sent](), dict[tuple[bytes, int], bytes]()
+        allowance = graph.allowance
+        for index, call in enumerate(invocation._made):
+            allowance -= 1 + calls_more(call.params, limits)
+            if call.slot == here:
+                return False
+            made[invocation.step_path(index)] = Sent(call, invocation._chain_id)
+        result = invocation._result
+        if invocation.synchronous:
+            assert result is not None
+            allowance -= calls_more(result, limits)
+            entry = graph.only_entry()
+            if entry is None:
+                return False
+            given[invocation._path, entry.from_slot] = result
+        if allowance < 0:
+            return False
+        self._send(graph, made, given, None)
+        writes = written_by(invocation)
+        self._current.update(writes)
+        self.outcomes[footprint.tid] = Outcome(None, None if invocation._path else result, writes)
+        return True
+
+    def _send(
+        self,
+        graph: CallGraph,
+        made: Mapping[bytes, Sent],
+        given: Mapping[tuple[bytes, int], bytes],
+        stopped: Place | None,
+    ) -> None:
+        """Makes the patches of a run."""
+        patches = graph.ran(self.number, made, given, stopped)
+        if patches:
+            self.patches += patches
+            self._spread.add(graph.footprint.tid)
 
     def _run_again(self, footprint: Footprint) -> None:
         if self._notes is not None:
@@ -137,10 +197,7 @@ class SlotLockPhase:
             running.cut = False
             self.cut.add(tid)
             return Outcome(_CUT, None, {})
-        patches = graph.ran(self.number, rerun.made, rerun.given, rerun.stopped)
-        if patches:
-            self.patches += patches
-            self._spread.add(tid)
+        self._send(graph, rerun.made, rerun.given, rerun.stopped)
         if failure is not None:
             return Outcome(failure, None, {})
         current.update(rerun.writes)
