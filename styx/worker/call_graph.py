@@ -55,7 +55,7 @@ class Sent(msgspec.Struct, eq=False, frozen=True, gc=False):
 class CallGraph:
     """The part of one transaction on one slot. `results` are the results of synchronous calls to other slots, as far as
     they are known. `allowance`: so many calls may be counted in one run. `several`: a run of this part was
-    more than one invocation, or did not return at once.
+    more than one invocation, or did not return at once. `touched` are the entities, (operator, key), of the last run.
 
     `growth`: so many more than in the execution step, on each slot. The sum over all slots stays within the limit, and
     no slot's allowance depends on the rounds or on what other slots do.
@@ -69,6 +69,7 @@ class CallGraph:
         self._sent: dict[bytes, Sent] = {}
         self._given: dict[tuple[bytes, int], bytes] = {}
         self.several = len(footprint.invocations) != 1
+        self.touched: list[tuple[str, Any]] = []
         self._patched: set[bytes] = set()
         self._patched_in = -1
         own = {invocation._path for invocation in footprint.invocations}

@@ -47,7 +47,8 @@ class Outcome(msgspec.Struct, eq=False, frozen=True, gc=False):
     waits: bool = False
 
 
-NOT_RUN: Final = Outcome(None, None, {})
+NOTHING: Final[Writes] = {}
+NOT_RUN: Final = Outcome(None, None, NOTHING)
 """The outcome of a transaction that took no part in the round."""
 
 
@@ -84,6 +85,11 @@ class SlotLockPhase:
         self.cut: set[int] = set() if cut is None else cut
         self._current: Writes = {}
         self._next = 0
+        # Of the present round, from the second one on: who was patched, what those wrote who are out since, and the
+        # entities whose values are others so far than at the same place of the round before.
+        self._patched: set[int] = set()
+        self._left: dict[int, Writes] = {}
+        self._changed: set[tuple[str, Any]] = set()
         self._first_steps = FirstSteps()
         self._variables = OwnVariables()
         self.outcomes: dict[int, Outcome] = {}
@@ -102,49 +108,86 @@ class SlotLockPhase:
 
     def _run(self, invocations: int) -> int:
         queue, slot, current, outcomes, graphs = self._queue, self._slot, self._current, self.outcomes, self._graphs
-        variables = self._variables.shared
-        running = self._running
+        variables, running, changed = self._variables.shared, self._running, self._changed
         while self._next < len(queue) and invocations > 0 and not len(variables):
             footprint = queue[self._next]
             self._next += 1
             tid = footprint.tid
             if tid in self._excluded or (self.cut and tid in self.cut):
+                changed.update(self._left.pop(tid, NOTHING))
+                continue
+            if self.number and self._would_read_the_same(footprint):
                 continue
             invocations -= max(1, len(footprint.invocations))
             self._run_again(footprint)
+            outcome: Outcome | None = None
             if tid not in graphs:
                 unchanged = unchanged_rerun(footprint, slot, current, self._first_steps, variables, running)
                 if type(unchanged) is tuple:
                     result, writes = unchanged
                     current.update(writes)
-                    outcomes[tid] = Outcome(None, result, writes)
-                    continue
-                if isinstance(unchanged, Invocation) and self._take(footprint, unchanged):
-                    continue
-                self._run_again(footprint)
-                first = footprint.invocations[0]
-                self._graph(footprint).several |= not first.synchronous  # otherwise that was no attempt
-            if self._run_alone(footprint):
-                continue
-            outcomes[tid] = self._run_in_general(footprint)
+                    outcome = Outcome(None, result, writes)
+                elif isinstance(unchanged, Invocation):
+                    outcome = self._take(footprint, unchanged)
+                if outcome is None:
+                    self._run_again(footprint)
+                    first = footprint.invocations[0]
+                    self._graph(footprint).several |= not first.synchronous  # otherwise that was no attempt
+            if outcome is None:
+                outcome = self._run_alone(footprint) or self._run_in_general(footprint)
+            if self.number:
+                self._compare(outcomes.get(tid, NOT_RUN).writes, outcome.writes)
+            outcomes[tid] = outcome
         return invocations
 
-    def _run_alone(self, footprint: Footprint) -> bool:
-        """Runs a part that is one invocation, the short way. Returns whether that was enough."""
+    def _would_read_the_same(self, footprint: Footprint) -> bool:
+        """Whether a part need not run again in this round: it has run in an earlier one, nothing was patched, and no
+        entity that it touched is another one since. Its outcome then stays.
+        """
+        tid = footprint.tid
+        before = self.outcomes.get(tid)
+        if before is None or tid in self._patched or footprint.accesses is not None:
+            return False
+        graph, changed = self._graphs.get(tid), self._changed
+        if graph is not None:
+            for entity in graph.touched:
+                if entity in changed:
+                    return False
+        else:
+            for invocation in footprint.invocations:
+                if (invocation._spec.operator, invocation._key) in changed:
+                    return False
+        self._current.update(before.writes)
+        return True
+
+    def _compare(self, before: Writes, now: Writes) -> None:
+        """Notes which entities have other values behind a part than they had there when it ran the last time."""
+        changed = self._changed
+        for entity in before:
+            if entity not in now:
+                changed.add(entity)
+        for entity, value in now.items():
+            if entity not in before or before[entity] != value:
+                changed.add(entity)
+            else:
+                changed.discard(entity)
+
+    def _run_alone(self, footprint: Footprint) -> Outcome | None:
+        """Runs a part that is one invocation, the short way. Returns None if that is not enough."""
         graph = self._graphs[footprint.tid]
         entry = graph.only_entry()
         if entry is None or footprint.accesses is not None or self._running.cut:
-            return False
+            return None
         invocation = single_rerun(footprint, entry, self._slot, self._current, self._first_steps, self._running)
-        if invocation is not None and self._take(footprint, invocation):
-            return True
-        graph.several = True
-        self._run_again(footprint)
-        return False
+        outcome = None if invocation is None else self._take(footprint, invocation)
+        if outcome is None:
+            graph.several = True
+            self._run_again(footprint)
+        return outcome
 
-    def _take(self, footprint: Footprint, invocation: Invocation) -> bool:
-        """Takes the end of a part that was one invocation. Returns whether it was all: neither calls within the slot
-        nor the allowance leave anything to the general way.
+    def _take(self, footprint: Footprint, invocation: Invocation) -> Outcome | None:
+        """Takes the end of a part that was one invocation. Returns None if calls within the slot, or the allowance,
+        leave something to the general way.
         """
         here, limits = self._slot.index, footprint.limits
         graph, made, given = self._graph(footprint), dict[bytes, Sent](), dict[tuple[bytes, int], bytes]()
@@ -152,7 +195,7 @@ class SlotLockPhase:
         for index, call in enumerate(invocation._made):
             allowance -= 1 + calls_more(call.params, limits)
             if call.slot == here:
-                return False
+                return None
             made[invocation.step_path(index)] = Sent(call, invocation._chain_id)
         result = invocation._result
         if invocation.synchronous:
@@ -160,15 +203,15 @@ class SlotLockPhase:
             allowance -= calls_more(result, limits)
             entry = graph.only_entry()
             if entry is None:
-                return False
+                return None
             given[invocation._path, entry.from_slot] = result
         if allowance < 0:
-            return False
+            return None
         self._send(graph, made, given, None)
+        graph.touched = [(invocation._spec.operator, invocation._key)]
         writes = written_by(invocation)
         self._current.update(writes)
-        self.outcomes[footprint.tid] = Outcome(None, None if invocation._path else result, writes)
-        return True
+        return Outcome(None, None if invocation._path else result, writes)
 
     def _send(
         self,
@@ -197,6 +240,7 @@ class SlotLockPhase:
             running.cut = False
             self.cut.add(tid)
             return Outcome(_CUT, None, {})
+        graph.touched = rerun.touched
         self._send(graph, rerun.made, rerun.given, rerun.stopped)
         if failure is not None:
             return Outcome(failure, None, {})
@@ -218,9 +262,11 @@ class SlotLockPhase:
         assert self.done, "a round was decided before it was over"
         self.number = number
         self.patches = []
+        self._changed, self._left, self._patched = set(), {}, set()
         start = self._exclude(excluded)
         for patch in patches:
             if patch.tid not in excluded:
+                self._patched.add(patch.tid)
                 start = min(start, self._apply(patch))
         if start == len(self._queue):
             return
@@ -235,6 +281,7 @@ class SlotLockPhase:
         for index, footprint in enumerate(self._queue):
             if footprint.tid in excluded and footprint.tid not in self._excluded:
                 self._excluded.add(footprint.tid)
+                self._left[footprint.tid] = self.outcomes[footprint.tid].writes
                 # A transaction that failed on this slot left no writes here, so no later one has to run again.
                 if self.outcomes[footprint.tid].failure is None:
                     start = min(start, index)

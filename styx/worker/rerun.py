@@ -133,7 +133,8 @@ class Rerun:
 
     `made` are the calls to other slots by path, and `given` the results of calls from other slots by path and caller's
     slot. If the run has not come to its end, `stopped` is the place that it came to; if it `waits` there, its writes up
-    to there are valid. `moved`: a call from another slot was left out. `running` records whose code runs. If the
+    to there are valid. `moved`: a call from another slot was left out. `touched` are the entities that it
+    ran on. `running` records whose code runs. If the
     watchdog interrupts some of it, everything is void.
     """
 
@@ -153,6 +154,7 @@ class Rerun:
         self.stopped: Place | None = None
         self.waits = False
         self.moved = False
+        self.touched: list[tuple[str, Any]] = []
         footprint = graph.footprint
         self._graph = graph
         self._footprint = footprint
@@ -242,6 +244,7 @@ class Rerun:
         spec, operator = due.function, due.function.operator
         found = self._slot.find(operator)
         cell = CurrentCell(self.writes, self._current, found, operator, due.key)
+        self.touched.append((operator, due.key))
         kind: Annotated[type[Invocation], USUAL] = self._kind
         invocation = kind(
             due.key,

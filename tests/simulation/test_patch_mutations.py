@@ -153,6 +153,15 @@ def a_call_within_a_wait_is_left_for_later(patch: pytest.MonkeyPatch) -> None:
 
 def the_caller_that_ran_here_does_not_count(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(rerun.Rerun, "_moved", lambda self, due: False)
+    original = rerun.Rerun.run
+
+    def run(self: Any) -> Any:
+        try:
+            return original(self)
+        except TypeError as error:
+            raise AssertionError("one call is due twice") from error
+
+    patch.setattr(rerun.Rerun, "run", run)
 
 
 def who_is_given_up_comes_back_by_a_patch(patch: pytest.MonkeyPatch) -> None:
@@ -203,6 +212,34 @@ def a_patch_of_a_void_round_counts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(lock_rounds.LockRounds, "decided", decided)
 
 
+def a_part_runs_again_only_if_it_is_patched(patch: pytest.MonkeyPatch) -> None:
+    original = lock_phase.SlotLockPhase._would_read_the_same
+
+    def same(self: Any, footprint: Any) -> bool:
+        changed, self._changed = self._changed, set()
+        found = original(self, footprint)
+        self._changed = changed
+        return found  # type: ignore[no-any-return]
+
+    patch.setattr(lock_phase.SlotLockPhase, "_would_read_the_same", same)
+
+
+def what_is_no_longer_written_has_not_changed(patch: pytest.MonkeyPatch) -> None:
+    original = lock_phase.SlotLockPhase._compare
+    patch.setattr(lock_phase.SlotLockPhase, "_compare", lambda self, before, now: original(self, {}, now))
+
+
+def what_the_excluded_wrote_has_not_changed(patch: pytest.MonkeyPatch) -> None:
+    original = lock_phase.SlotLockPhase._exclude
+
+    def exclude(self: Any, excluded: Any) -> int:
+        start = original(self, excluded)
+        self._left = {}
+        return start  # type: ignore[no-any-return]
+
+    patch.setattr(lock_phase.SlotLockPhase, "_exclude", exclude)
+
+
 TRAVELS: dict[str, Any] = {"travels": 0.8}
 MUTATIONS: dict[Mutation, dict[str, Any]] = {
     patches_take_effect_a_round_late: {},
@@ -222,8 +259,11 @@ MUTATIONS: dict[Mutation, dict[str, Any]] = {
     the_caller_that_ran_here_does_not_count: {},
     who_is_given_up_comes_back_by_a_patch: {"patch_rounds": (1, 1)},
     who_is_given_up_keeps_its_writes_on_one_slot: {"patch_rounds": (1, 1)},
-    a_part_that_a_patch_brings_may_call_without_end: {"invocations_max": 10, "call_bytes": 0},
+    a_part_that_a_patch_brings_may_call_without_end: {"invocations_max": 4, "call_bytes": 0},
     a_patch_of_a_void_round_counts: {"spins": 0.4},
+    a_part_runs_again_only_if_it_is_patched: {},
+    what_is_no_longer_written_has_not_changed: {},
+    what_the_excluded_wrote_has_not_changed: {"patch_rounds": (1, 1)},
 }
 """With what a plan needs to catch it often."""
 NOTICED_BY: dict[Mutation, int] = {
@@ -242,6 +282,8 @@ NOTICED_BY: dict[Mutation, int] = {
     a_call_within_a_wait_is_left_for_later: 33,
     who_is_given_up_comes_back_by_a_patch: 6,
     a_patch_of_a_void_round_counts: 36,
+    the_caller_that_ran_here_does_not_count: 45,
+    what_is_no_longer_written_has_not_changed: 6,
 }
 """Seeds that are tried first."""
 
