@@ -191,11 +191,11 @@ def who_is_given_up_keeps_its_writes_on_one_slot(patch: pytest.MonkeyPatch) -> N
     patch.setattr(lock_phase.SlotLockPhase, "_exclude", exclude)
 
 
-def a_part_that_a_patch_brings_may_call_without_end(patch: pytest.MonkeyPatch) -> None:
+def a_part_may_call_without_end_in_the_lock_phase(patch: pytest.MonkeyPatch) -> None:
     original = call_graph.CallGraph.__init__
 
     def init(self: Any, footprint: Any, growth: int) -> None:
-        original(self, footprint, growth if footprint.invocations else 10_000)
+        original(self, footprint, 10_000)
 
     patch.setattr(call_graph.CallGraph, "__init__", init)
 
@@ -259,7 +259,7 @@ MUTATIONS: dict[Mutation, dict[str, Any]] = {
     the_caller_that_ran_here_does_not_count: {},
     who_is_given_up_comes_back_by_a_patch: {"patch_rounds": (1, 1)},
     who_is_given_up_keeps_its_writes_on_one_slot: {"patch_rounds": (1, 1)},
-    a_part_that_a_patch_brings_may_call_without_end: {"invocations_max": 4, "call_bytes": 0},
+    a_part_may_call_without_end_in_the_lock_phase: {"invocations_max": 10, "call_bytes": 0},
     a_patch_of_a_void_round_counts: {"spins": 0.4},
     a_part_runs_again_only_if_it_is_patched: {},
     what_is_no_longer_written_has_not_changed: {},
@@ -283,6 +283,7 @@ NOTICED_BY: dict[Mutation, int] = {
     who_is_given_up_comes_back_by_a_patch: 6,
     a_patch_of_a_void_round_counts: 36,
     the_caller_that_ran_here_does_not_count: 45,
+    a_part_may_call_without_end_in_the_lock_phase: 34,
     what_is_no_longer_written_has_not_changed: 6,
 }
 """Seeds that are tried first."""
