@@ -18,6 +18,7 @@ An entity's state is a number, a counter and a note.
     ["guard", n]                 raises `Low` if number < n
     ["call", mode, target, p]    runs program p on the target; "sync": register = its result; "async"
     ["look", mode, target, p]    as "call", but p runs as a read-only function
+    ["carry", mode, target, p]   as "call", and the target's register is this one at first
     ["fresh", mode, p]           counter += 1, then runs p on an entity named after it (composite keys: same slot)
     ["if", n, p, q]              p if register % 7 < n, else q
     ["try", p]                   p, and register = -1 if it raises an exception of its own
@@ -108,13 +109,15 @@ class Program:
 
     __slots__ = ("arguments", "caller", "cell", "ctx", "near", "register")
 
-    def __init__(self, ctx: Context, arguments: list[Any], caller: list[Any] | None, near: bool = False) -> None:
+    def __init__(
+        self, ctx: Context, arguments: list[Any], caller: list[Any] | None, register: int = 0, near: bool = False
+    ) -> None:
         self.ctx = ctx
         self.near = near
         self.arguments = arguments
         self.caller = caller
         self.cell: Callable[[], Cell] = Cell
-        self.register = 0
+        self.register = register
 
     async def run(self, steps: list[Any]) -> None:
         """Runs the steps one after the other."""
@@ -138,9 +141,19 @@ class Program:
         cell.number = self.register = value
         await self.store(cell)
 
-    async def call(self, mode: str, operator: str, key: Any, steps: list[Any], function: str | None = None) -> None:
+    async def call(
+        self,
+        mode: str,
+        operator: str,
+        key: Any,
+        steps: list[Any],
+        function: str | None = None,
+        register: int | None = None,
+    ) -> None:
         """Runs a program elsewhere."""
-        params = (steps, [self.ctx.operator, self.ctx.key])
+        params: tuple[Any, ...] = (steps, [self.ctx.operator, self.ctx.key])
+        if register is not None:
+            params = (*params, register)
         if function is None:
             function = "near" if self.near or len(steps) % 3 == 0 else "run"
         if mode == "async":
@@ -195,6 +208,10 @@ async def _guard(program: Program, n: int) -> None:
 
 async def _call(program: Program, mode: str, target: list[Any], steps: list[Any]) -> None:
     await program.call(mode, *program.target(*target), steps)
+
+
+async def _carry(program: Program, mode: str, target: list[Any], steps: list[Any]) -> None:
+    await program.call(mode, *program.target(*target), steps, register=program.register)
 
 
 async def _look(program: Program, mode: str, target: list[Any], steps: list[Any]) -> None:
@@ -375,6 +392,7 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "guard": _guard,
     "call": _call,
     "look": _look,
+    "carry": _carry,
     "fresh": _fresh,
     "if": _if,
     "try": _try,
@@ -393,9 +411,11 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
 }
 
 
-async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
-    """Runs a program on this entity; `caller` is the calling entity's [operator, key]. Returns the register."""
-    running = Program(ctx, program, caller)
+async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None, register: int = 0) -> Any:
+    """Runs a program on this entity; `caller` is the calling entity's [operator, key]. Returns the register, which is
+    `register` at first.
+    """
+    running = Program(ctx, program, caller, register)
     await running.run(program)
     return running.register
 

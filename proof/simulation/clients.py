@@ -15,13 +15,14 @@ from proof.random_looks import looking_step, random_look
 from proof.random_requests import random_load, random_near, random_read, random_request
 from proof.simulation.plan import SimulationPlan
 from proof.simulation.world import World
+from proof.travelling_requests import random_travel
 from styx.errors import InTransactionError
 from styx.log.base import Stream
 from styx.messages import Request, encode_request
 from styx.model.execution import resolve_request
 
 IDLE_HOUR_S = 3600.0
-_CALLS = ("call", "look", "fresh")
+_CALLS = ("call", "carry", "look", "fresh")
 
 
 class Clients:
@@ -36,6 +37,7 @@ class Clients:
         self.end_s = 0.0
         self._world = world
         self._plan = plan
+        self._travels = Random(f"travels {plan.seed}")
         self._externals = Random(f"outside calls {plan.seed}")
         self._hidden = Random(f"hidden errors {plan.seed}")
         self._spins = Random(f"spins of {plan.seed}")
@@ -46,6 +48,8 @@ class Clients:
         idle_from_s = min((f.at_s for f in plan.faults if f.kind == "idle hour"), default=float("inf"))
         for number in range(plan.requests):
             request = random_request(rng, plan.profile, f"r{number}")
+            if self._travels.random() < plan.travels:
+                request = random_travel(self._travels, plan.profile, f"r{number}")
             request = self._with_steps(request, self._externals, self._hidden, self._spins, self._numbers)
             if self._looks.random() < plan.looks:
                 request = _with_step(request, self._looks, lambda rng: looking_step(rng, plan.profile))

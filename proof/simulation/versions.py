@@ -60,16 +60,15 @@ def version_of_chaos(version: int) -> App:
     ]
 
     async def interpret(running: Program, program: list[Any]) -> Any:
-        running.register = version
         running.cell = new.get(running.ctx.operator, Cell)
         await running.run(program)
         return running.register
 
-    async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
-        return await interpret(Program(ctx, program, caller), program)
+    async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None, register: int = 0) -> Any:
+        return await interpret(Program(ctx, program, caller, version + register), program)
 
-    async def near(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
-        return await interpret(Program(ctx, program, caller, near=True), program)
+    async def near(ctx: Context, program: list[Any], caller: list[Any] | None = None, register: int = 0) -> Any:
+        return await interpret(Program(ctx, program, caller, version + register, near=True), program)
 
     async def look(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
         return await run(ctx, program, caller)

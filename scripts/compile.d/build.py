@@ -47,6 +47,7 @@ MODULES: Final = (
     "values/reading",
     "worker/ack_share",
     "worker/admission",
+    "worker/call_graph",
     "worker/current_cell",
     "worker/cuts",
     "worker/endings",

@@ -45,6 +45,7 @@ def status_lines(status: Status) -> RenderableType:
         text = f"{', '.join(gone)} had to leave: stop it, and start {more} more"
         lines.append(Text(f"{'':<10}{text}", style="yellow"))
     lines.append(Text(f"{'gateways':<10}{', '.join(status.gateways) or 'none'}"))
+    lines += _patches(status)
     lines += _carried(status)
     lines += _strangers(status)
     lines += _left(status)
@@ -110,6 +111,14 @@ def _left(status: Status) -> list[Text]:
     told = ", ".join(f"{name} {count:,} times" for name, count in counts.most_common(FUNCTIONS_SHOWN_MAX))
     advice = "each costs an epoch more: change partition_key, or drop local=True"
     return [Text(f"{'not local':<10}{told}; {advice}", style="yellow")] if told else []
+
+
+def _patches(status: Status) -> list[Text]:
+    """How often calls between slots changed in lock phases; many transactions given up are worth a look."""
+    if not status.patch_rounds:
+        return []
+    text = f"{'patches':<10}{status.patch_rounds:,} rounds of lock phases, {status.given_up:,} transactions given up"
+    return [Text(text, style="yellow" if status.given_up else "")]
 
 
 def _version(status: Status) -> str:

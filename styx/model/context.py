@@ -175,7 +175,6 @@ class Context(msgspec.Struct, eq=False):
     _below: list[tuple[bytes, MadeCall]] | None = None
     _results: dict[int, bytes] | None = None
     _result: bytes | None = None
-    _failed: bool = False
 
     @classmethod
     def __class_getitem__(cls, types: Any) -> Any:

@@ -43,9 +43,9 @@ class FunctionSpec:
 
     `operator` is its operator's name; `keys` and what encodes and decodes state are its operator's, too: every call
     needs them. `client_data`: its arguments are data that a client sends, limited by the size of a request alone, and
-    an error in them is no abort of the app. `read_only` and `local` are of the `hints`. `decode` makes (positional, keyword)
-    arguments of an encoded argument list; it raises `BadArguments`. `usual` holds decoders of short positional lists,
-    by their first byte; they raise what msgspec raises.
+    an error in them is no abort of the app. `read_only` and `local` are of the `hints`. `decode` makes (positional,
+    keyword) arguments of an encoded argument list; it raises `BadArguments`. `usual` holds decoders of short positional
+    lists, by their first byte; they raise what msgspec raises.
     """
 
     __slots__ = (

@@ -7,7 +7,7 @@ from typing import Any
 from styx.model.access import Access
 from styx.model.context import Cell, Environment
 from styx.model.partitioning import Key
-from styx.worker.footprint import Writes
+from styx.worker.footprint import Footprint, Writes
 from styx.worker.slot import Slot
 
 
@@ -49,4 +49,6 @@ class CurrentCell(Cell):
         return result
 
     def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
+        assert isinstance(environment, Footprint), "a function runs in a transaction"
+        environment.touches(table, key)
         return CurrentCell(self._writes, self._current, self._slot, table, key)

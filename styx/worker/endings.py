@@ -166,7 +166,6 @@ class Endings(RootAccounts):
 
     def _failed(self, invocation: Invocation, failure: Failure) -> None:
         invocation.end()
-        invocation._failed = True
         if invocation.synchronous:
             self._answer(invocation, None, [], failure)
         else:

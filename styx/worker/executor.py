@@ -21,7 +21,7 @@ from styx.model.limits import Limits
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import FirstSteps, calls_more
 from styx.native.interpreted import RETURNED, USUAL, Steps
-from styx.protocol.frames import Ack, Call, Drop, Result
+from styx.protocol.frames import Ack, Call, Drop, Patch, Result
 from styx.worker.blame import blame_invocation
 from styx.worker.endings import Endings
 from styx.worker.external_calls import known_outcome, pending
@@ -169,6 +169,15 @@ class Executor(Endings):
                 self._resumptions.append((waiting, message))
         elif type(message) is Drop:
             self._bury(message.tid)
+
+    def newcomer(self, patch: Patch) -> Footprint:
+        """The footprint of a transaction that a patch brings to a slot in the lock phase."""
+        tid, at, time_us, root_slot = patch.tid, patch.slot, patch.timestamp_us, patch.root_slot
+        footprint = Footprint(
+            self.app, self.limits, self.n_slots, tid, time_us, at, root_slot, False, False, patch.externals
+        )
+        footprint.here = self.slots[at]
+        return footprint
 
     # Invocations -------------------------------------------------------------------------------------------
 

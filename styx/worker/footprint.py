@@ -172,8 +172,9 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     it has no cells. `pending_external` is the external call that the transaction has to wait for. `accesses`
     are the accesses to many entities at once, which have no cells. `here` is the slot itself, None if no function runs,
     and `local` its entities in phase 3.
-    Three fields belong to the last run: `raised` is its first exception in serial order, `lines` are the lines that its
-    functions logged, and `beside` are writes of an unchanged re-run to entries that no invocation is on.
+    Four fields belong to the last run: `raised` is its first exception in serial order, `lines` are the lines that its
+    functions logged, `siblings` are the entries that a re-run touched although no invocation is on them, and `beside`
+    what an unchanged one wrote to them.
     """
 
     app: App
@@ -196,6 +197,7 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     lines: Lines | None = None
     here: Slot | None = None
     local: LocalCells | None = None
+    siblings: list[tuple[str, Any]] | None = None
     beside: Writes | None = None
 
     def add_line(self, line: Line) -> None:
@@ -209,7 +211,14 @@ class Footprint(msgspec.Struct, Environment, eq=False):
         """Drops what is left of the run before."""
         self.raised = None
         self.lines = None
+        self.siblings = None
         self.beside = None
+
+    def touches(self, table: str, key: Any) -> None:
+        """Notes an entry that a re-run touches although no invocation is on it."""
+        if self.siblings is None:
+            self.siblings = []
+        self.siblings.append((table, key))
 
     @property
     def spread(self) -> bool:

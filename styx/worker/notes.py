@@ -135,6 +135,12 @@ class Notes:
         spec = invocation._spec
         footprint.raised = Raised(failure, (spec.operator, invocation._key, spec.name), declared, frames)
 
+    def forget(self, footprint: Footprint) -> None:
+        """A run of a transaction did not count: another one takes its place."""
+        raised = footprint.raised
+        if raised is not None and raised.frames is not None:
+            self._captures += 1
+
     def _is_declared(self, error: BaseException) -> bool:
         if isinstance(error, InTransactionError):
             return isinstance(error, KeyExists | UnknownEntity)
@@ -175,6 +181,9 @@ class Notes:
         for footprint, failure in ended:
             raised = footprint.raised
             counts = raised is not None and failure is not None and raised.failure.place == failure.place
+            if failure is not None and footprint.lines is not None:
+                # What other slots have run beside the failed part comes later in the serial execution.
+                footprint.lines.cut(failure.place)
             self._ended(footprint, failure is not None, raised if counts else None)
 
     def _ended(self, footprint: Footprint, aborted: bool, raised: Raised | None) -> None:
