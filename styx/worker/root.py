@@ -107,7 +107,8 @@ class RootAccounts(ABC):
 
     `roots` are the transactions with their root on this worker, by TID; `open_roots` counts those that are not done.
     `owners` maps every slot to its worker; `slots` are the slots of this worker. `cut` are TIDs of transactions with a
-    function that the watchdog interrupted on this worker. `cut_roots` are the roots with such a function on any worker.
+    function that the watchdog interrupted on this worker. `cut_roots` are the roots whose ends are recorded: with such a function on any
+    worker, or dropped before all branches had run.
     `stopped` says which of their branches do not run any further.
     """
 
@@ -171,6 +172,10 @@ class RootAccounts(ABC):
             return
         root.count += count
         if overflow:
+            # Which of its branches have run by now is chance, and a replay may meet one that does not end. So it is
+            # recorded that the transaction leaves the epoch.
+            if not root.cut:
+                self.cut_roots.append(root)
             self._drop(root)
         elif share and root.give_back(share, scale):
             if root.count > self._invocations_max:

@@ -12,7 +12,8 @@ from benchmarks.micro.engine_loop import EngineLoop
 from styx import App, Context, Operator
 from styx.coordinator import barrier
 from styx.messages import Request, decode_reply, encode_request
-from styx.model.limits import PATCH_ROUNDS_MAX
+from styx.model.execution import resolve_request
+from styx.model.limits import PATCH_ROUNDS_MAX, Limits
 from styx.protocol.messages import LockDecision
 from styx.state.table import NEWEST
 from styx.testing.serial import SerialReference
@@ -40,18 +41,23 @@ async def hop(ctx: Context, number: int, left: int) -> None:
         ctx.call_async(ledger, hop, ctx.key + 1, (total, left - 1))
 
 
-@counter.register
-async def next_number(ctx: Context) -> int:
-    """Counts."""
+async def counted(ctx: Context) -> int:
+    """Counts on this entity."""
     number: int = await ctx.get(0) + 1
     await ctx.put(number)
     return number
 
 
 @counter.register
+async def next_number(ctx: Context) -> int:
+    """The number is the answer."""
+    return await counted(ctx)
+
+
+@counter.register
 async def as_argument(ctx: Context, entry: int) -> int:
     """The number goes to another entity."""
-    number = await next_number(ctx)
+    number = await counted(ctx)
     ctx.call_async(ledger, record, entry, (number,))
     return number
 
@@ -59,7 +65,7 @@ async def as_argument(ctx: Context, entry: int) -> int:
 @counter.register
 async def as_key(ctx: Context, entry: int) -> int:
     """The number is the key of another entity."""
-    number = await next_number(ctx)
+    number = await counted(ctx)
     ctx.call_async(ledger, record, number, (entry,))
     return number
 
@@ -67,7 +73,7 @@ async def as_key(ctx: Context, entry: int) -> int:
 @counter.register
 async def along(ctx: Context, entry: int, hops: int = 2) -> int:
     """The number goes through several entities."""
-    number = await next_number(ctx)
+    number = await counted(ctx)
     ctx.call_async(ledger, hop, 1_000 * (1 + entry), (number, hops))
     return number
 
@@ -106,9 +112,7 @@ def run(requests: list[Request]) -> None:
     places.
     """
     loop = EngineLoop(app, SLOTS)
-    routed = [
-        (app.operator(each.operator).partition_of(each.key, SLOTS) % SLOTS, encode_request(each)) for each in requests
-    ]
+    routed = [(resolve_request(app, each, Limits(), SLOTS).slot, encode_request(each)) for each in requests]
     replies = sorted(map(decode_reply, loop.run(routed)), key=lambda each: (each.epoch, each.phase, each.tid))
     by_id = {each.request_id: each for each in requests}
     serial = SerialReference(app, n_slots=SLOTS)

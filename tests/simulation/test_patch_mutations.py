@@ -86,8 +86,8 @@ def what_was_given_before_is_not_given_again(patch: pytest.MonkeyPatch) -> None:
 def a_result_of_another_call_is_kept(patch: pytest.MonkeyPatch) -> None:
     what_was_given_before_is_not_given_again(patch)
 
-    def result(self: Any, path: bytes, call: Any) -> bytes | None:
-        return self.kept.get(path)  # type: ignore[no-any-return]
+    def result(self: Any, path: bytes, call: Any) -> Any:
+        return self.kept.get(path)
 
     original = call_graph.CallGraph.__init__
 
@@ -182,11 +182,11 @@ def who_is_given_up_keeps_its_writes_on_one_slot(patch: pytest.MonkeyPatch) -> N
 
     def exclude(self: Any, excluded: Any) -> int:
         if self._slot.index:
-            return original(self, excluded)  # type: ignore[no-any-return]
+            return original(self, excluded)
         for footprint in self._queue:
             if excluded.get(footprint.tid, 0) is None:
                 self._excluded.add(footprint.tid)
-        return original(self, excluded)  # type: ignore[no-any-return]
+        return original(self, excluded)
 
     patch.setattr(lock_phase.SlotLockPhase, "_exclude", exclude)
 
@@ -219,7 +219,7 @@ def a_part_runs_again_only_if_it_is_patched(patch: pytest.MonkeyPatch) -> None:
         changed, self._changed = self._changed, set()
         found = original(self, footprint)
         self._changed = changed
-        return found  # type: ignore[no-any-return]
+        return found
 
     patch.setattr(lock_phase.SlotLockPhase, "_would_read_the_same", same)
 
@@ -235,7 +235,7 @@ def what_the_excluded_wrote_has_not_changed(patch: pytest.MonkeyPatch) -> None:
     def exclude(self: Any, excluded: Any) -> int:
         start = original(self, excluded)
         self._left = {}
-        return start  # type: ignore[no-any-return]
+        return start
 
     patch.setattr(lock_phase.SlotLockPhase, "_exclude", exclude)
 
