@@ -40,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_place(options)
         check_number("--keys", options.keys, 1, KEYS_MAX)
         check_number("--seconds", options.seconds, 0.1, 3600)
+        check_number("--warm-up", options.warm_up, 0, 3600)
         check_number("--timeout", options.timeout, 0.001, TIMEOUT_SECONDS_MAX)
         check_number("--bound", options.bound, 0.001, TIMEOUT_SECONDS_MAX)
         figures = asyncio.run(_run(options))
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _run(options: argparse.Namespace) -> Figures:
-    plan = plan_of(options.rate, options.seconds, options.timeout, options.seed)
+    plan = plan_of(options.rate, options.warm_up, options.seconds, options.timeout, options.seed)
     programs = Programs(options.keys, options.seed)
     async with placed(options, app, APP) as place, place.deployment.open_client() as client:
         print(
@@ -106,6 +107,9 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--rate", type=float, default=100.0, metavar="N", help="requests a second (default %(default)g)")
     add("--seconds", type=float, default=20.0, metavar="N", help="how long requests are sent (default %(default)g)")
+    add(
+        "--warm-up", type=float, default=2.0, metavar="N", help="seconds before them, not counted (default %(default)g)"
+    )
     add("--keys", type=int, default=KEYS_DEFAULT, metavar="N", help="of each of three operators (default %(default)s)")
     add("--seed", type=int, default=1, metavar="N", help="the same seed gives the same requests at the same times")
     add("--bound", type=float, default=1.0, metavar="SECONDS", help="what p99 is compared with (default 1)")

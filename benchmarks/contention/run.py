@@ -24,9 +24,10 @@ FIRST_SECONDS: Final = 0.1
 
 
 class Figures(NamedTuple):
-    """Latencies count from the intended time of sending, aborted transactions included. `seconds` from the first
-    request to the last reply; `cpu_s` is the processor time of the engine in it. `silent` names each request without a
-    reply, `wrong` says what the history's check found.
+    """`sent`, `outcomes` and `latency` are of the requests due behind the warm-up, all else is of all requests.
+    Latencies count from the intended time of sending, aborted transactions included. `seconds` from the end of the
+    warm-up to the last reply; `cpu_s` is the processor time of the engine. `silent` names each request without a reply,
+    `wrong` says what the history's check found.
     """
 
     sent: int
@@ -51,12 +52,12 @@ class Figures(NamedTuple):
         return float("inf") if self.silent else percentile_us(self.latency, 99) / 1e6
 
 
-def plan_of(rate: float, seconds: float, timeout_s: float, seed: int) -> LoadPlan:
+def plan_of(rate: float, warm_up_s: float, seconds: float, timeout_s: float, seed: int) -> LoadPlan:
     """The open loop's plan; raises `ConfigurationError`."""
     plan = LoadPlan(
         rate=rate,
         duration_s=seconds,
-        warm_up_s=0.0,
+        warm_up_s=warm_up_s,
         drain_s=timeout_s,
         arrivals="poisson",
         in_flight_max=IN_FLIGHT_MAX - 1,
@@ -73,7 +74,7 @@ async def measured(place: Place, client: Client, programs: Programs, plan: LoadP
     await probe.begin()
     start_s = time.monotonic() + FIRST_SECONDS
     report = await OpenLoop(target, programs, plan, 0, start_s, _untold).run()
-    seconds = time.monotonic() - start_s
+    seconds = time.monotonic() - start_s - plan.warm_up_s
     await probe.end()
     records = await asyncio.to_thread(place.epochs)
     latency: Cells = {}

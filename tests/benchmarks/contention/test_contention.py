@@ -18,7 +18,7 @@ from proof.cluster.services import local_services
 from styx.messages import Reply
 from styx.testing.history import HistoryReport, SerializabilityViolation
 
-SHORT = ["--rate", "60", "--seconds", "0.5"]
+SHORT = ["--rate", "60", "--seconds", "0.5", "--warm-up", "0.1"]
 
 
 def test_the_same_seed_gives_the_same_requests_on_few_entities() -> None:
@@ -114,6 +114,7 @@ def test_a_check_that_does_not_come_to_an_end_is_told() -> None:
         (["--keys", "0"], "--keys is a number from 1 to 100000, got 0"),
         (["--rate", "0"], "--rate is a number from 0.01 to 1e+06, got 0"),
         (["--seconds", "nan"], "--seconds is a number from 0.1 to 3600, got nan"),
+        (["--warm-up", "-1"], "--warm-up is a number from 0 to 3600, got -1"),
         (["--bound", "-1"], "--bound is a number from 0.001 to 600, got -1"),
         (["--workers", "2"], "--workers needs --kafka"),
     ],
