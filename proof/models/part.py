@@ -91,8 +91,10 @@ class PartRun(Runner):
         self._layers = (self.writes, current, state)
         self._left = part.allowance
         self._made: dict[Path, list[Call]] = {}
-        # Serial order; of an entry and a call of this slot at one path, the latter is newer.
-        self._due = [(entry.chain, *at, entry.call) for at, entry in part.entries.items()]
+        # Serial order; of an entry and a call of this slot at one path, the latter is newer. The number tells calls of
+        # this slot at one path apart: an invocation may run here twice, as an entry and as a call of this slot.
+        self._due = [(entry.chain, *at, 0, entry.call) for at, entry in part.entries.items()]
+        self._pushed = 0
 
     def run(self) -> None:
         """Runs the part to its end, or until it stops."""
@@ -134,7 +136,7 @@ class PartRun(Runner):
         return call.key % self._n_slots == self._slot
 
     def _run_due(self) -> None:
-        chain, path, caller, call = heapq.heappop(self._due)
+        chain, path, caller, _, call = heapq.heappop(self._due)
         if path in self._made:
             return  # made by two slots, of which one is about to withdraw it
         result = self._start(chain, path, call)
@@ -149,7 +151,8 @@ class PartRun(Runner):
         for index, made in enumerate(self._made[path]):
             if not made.synchronous and self._is_here(made):
                 child = (*path, index)
-                heapq.heappush(self._due, (child, child, _HERE, made))
+                self._pushed += 1
+                heapq.heappush(self._due, (child, child, _HERE, self._pushed, made))
         return result
 
     def _awaited(self, chain: Path, path: Path) -> int:

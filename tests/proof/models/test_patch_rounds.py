@@ -107,3 +107,14 @@ def test_only_the_lowest_settled_exception_is_final(
     failures: dict[int, Failed], patched: set[int], expected: dict[int, Failed | None]
 ) -> None:
     assert verdicts(failures, frozenset(patched)) == expected
+
+
+def test_a_call_that_moves_to_its_callers_slot_meets_its_former_self() -> None:
+    # On slot 0 the invocation at 0.0 runs as an entry of the call to slot 1, and as a call of the moved invocation.
+    below: Program = (("call", "sync", ("at", 0), (("call", "async", ("at", 0), LEAF),)),)
+    moving: Program = (
+        ("read",),
+        ("if", 1, (("call", "sync", ("at", 1), below),), (("call", "async", ("at", 4), below),)),
+    )
+    result = run([(0, (("add", 1),)), (0, moving)])
+    assert rounds(result) == (3, 0)
