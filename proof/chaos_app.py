@@ -1,10 +1,10 @@
 """An app whose requests carry small programs, so that random requests reach every rule of the programming model.
 
 Three operators (text keys, number keys with a state type, composite keys with a partition key) register the same
-function `run`, an interpreter; a fourth is a bank for conservation checks. It only interprets: programs are made in
-`proof.random_requests`, by hand in tests, or by a shrinker. Programs have no loops, so they end; those that
-spin are ended. `near` is the same interpreter, registered as local, and what it calls is `near` as well; some calls of
-`run` go there, too.
+interpreter three times: as `run`; as `look`, which is read-only, so that each step that writes ends it; and as `near`,
+which is local, and calls `near` as well (some calls of `run` go there, too). A fourth is a bank for conservation
+checks. It only interprets: programs are made in `proof.random_requests` and `proof.random_looks`, by hand in tests, or
+by a shrinker. Programs have no loops, so they end; those that spin are ended.
 
 A program is a list of steps, a step a list of a name and its operands, all of it plain msgpack or JSON. It runs on the
 entity it is sent to and has one register, the number that it last read, computed or was returned; `run` returns it.
@@ -17,11 +17,17 @@ An entity's state is a number, a counter and a note.
     ["delete"]                   removes the entity
     ["guard", n]                 raises `Low` if number < n
     ["call", mode, target, p]    runs program p on the target; "sync": register = its result; "async"
+    ["look", mode, target, p]    as "call", but p runs as a read-only function
+    ["carry", mode, target, p]   as "call", and the target's register is this one at first
     ["fresh", mode, p]           counter += 1, then runs p on an entity named after it (composite keys: same slot)
     ["if", n, p, q]              p if register % 7 < n, else q
     ["try", p]                   p, and register = -1 if it raises an exception of its own
     ["raise"]                    raises `Chaos`
     ["random"] / ["now"]         register = a number from ctx.random() / ctx.now()
+    ["next", n]                  register = the next number of the entity's sequence n
+    ["last", n]                  register = the number that was taken last of it
+    ["restart", n, m]            the next number of it is m + 1
+    ["unique"]                   the note becomes ctx.unique_id() and the register a part of it
     ["uuid"]                     the note becomes ctx.uuid() and the register a part of it
     ["outside", n]               register = what the function `outside` gives for (n, register), called externally
     ["spin", kind]               "endless" or "slow": runs too long, or perhaps (`proof.spinning`); "hidden":
@@ -103,13 +109,15 @@ class Program:
 
     __slots__ = ("arguments", "caller", "cell", "ctx", "near", "register")
 
-    def __init__(self, ctx: Context, arguments: list[Any], caller: list[Any] | None, near: bool = False) -> None:
+    def __init__(
+        self, ctx: Context, arguments: list[Any], caller: list[Any] | None, register: int = 0, near: bool = False
+    ) -> None:
         self.ctx = ctx
         self.near = near
         self.arguments = arguments
         self.caller = caller
         self.cell: Callable[[], Cell] = Cell
-        self.register = 0
+        self.register = register
 
     async def run(self, steps: list[Any]) -> None:
         """Runs the steps one after the other."""
@@ -133,14 +141,36 @@ class Program:
         cell.number = self.register = value
         await self.store(cell)
 
-    async def call(self, mode: str, operator: str, key: Any, steps: list[Any]) -> None:
+    async def call(
+        self,
+        mode: str,
+        operator: str,
+        key: Any,
+        steps: list[Any],
+        function: str | None = None,
+        register: int | None = None,
+    ) -> None:
         """Runs a program elsewhere."""
-        params = (steps, [self.ctx.operator, self.ctx.key])
-        function = "near" if self.near or len(steps) % 3 == 0 else "run"
+        params: tuple[Any, ...] = (steps, [self.ctx.operator, self.ctx.key])
+        if register is not None:
+            params = (*params, register)
+        if function is None:
+            function = "near" if self.near or len(steps) % 3 == 0 else "run"
         if mode == "async":
             self.ctx.call_async(operator, function, key, params)
         else:
             self.register = await self.ctx.call(operator, function, key, params)
+
+    def target(self, kind: str, *operands: int) -> tuple[str, Any]:
+        """The operator and the key that a target names."""
+        if kind == "at":
+            return PROGRAMMED[operands[0]].name, key_of(*operands)
+        if kind == "by":
+            return PROGRAMMED[operands[0]].name, key_of(operands[0], self.register % operands[1])
+        if kind == "caller" and self.caller is not None:
+            operator, key = self.caller
+            return operator, key
+        return self.ctx.operator, self.ctx.key
 
 
 async def _read(program: Program) -> None:
@@ -177,16 +207,15 @@ async def _guard(program: Program, n: int) -> None:
 
 
 async def _call(program: Program, mode: str, target: list[Any], steps: list[Any]) -> None:
-    kind, *operands = target
-    if kind == "at":
-        operator, key = PROGRAMMED[operands[0]].name, key_of(*operands)
-    elif kind == "by":
-        operator, key = PROGRAMMED[operands[0]].name, key_of(operands[0], program.register % operands[1])
-    elif kind == "caller" and program.caller is not None:
-        operator, key = program.caller
-    else:
-        operator, key = program.ctx.operator, program.ctx.key
-    await program.call(mode, operator, key, steps)
+    await program.call(mode, *program.target(*target), steps)
+
+
+async def _carry(program: Program, mode: str, target: list[Any], steps: list[Any]) -> None:
+    await program.call(mode, *program.target(*target), steps, register=program.register)
+
+
+async def _look(program: Program, mode: str, target: list[Any], steps: list[Any]) -> None:
+    await program.call(mode, *program.target(*target), steps, "look")
 
 
 async def _fresh(program: Program, mode: str, steps: list[Any]) -> None:
@@ -232,6 +261,26 @@ async def _uuid(program: Program) -> None:
     cell.note = str(unique)
     await program.store(cell)
     program.register = unique.int % MODULUS
+
+
+async def _unique(program: Program) -> None:
+    unique = program.ctx.unique_id()
+    cell = await program.load()
+    cell.note = unique
+    await program.store(cell)
+    program.register = int.from_bytes(unique.encode(), "big") % MODULUS
+
+
+async def _next(program: Program, n: int) -> None:
+    program.register = await program.ctx.sequence(f"s{n}").next()
+
+
+async def _last(program: Program, n: int) -> None:
+    program.register = await program.ctx.sequence(f"s{n}").last()
+
+
+async def _restart(program: Program, n: int, after: int) -> None:
+    await program.ctx.sequence(f"s{n}").restart(after)
 
 
 def outside(n: int, register: int) -> int:
@@ -342,6 +391,8 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "delete": _delete,
     "guard": _guard,
     "call": _call,
+    "look": _look,
+    "carry": _carry,
     "fresh": _fresh,
     "if": _if,
     "try": _try,
@@ -349,6 +400,10 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "random": _random,
     "now": _now,
     "uuid": _uuid,
+    "unique": _unique,
+    "next": _next,
+    "last": _last,
+    "restart": _restart,
     "mutate": _mutate,
     "spin": _spin,
     "outside": _outside,
@@ -356,9 +411,11 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
 }
 
 
-async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
-    """Runs a program on this entity; `caller` is the calling entity's [operator, key]. Returns the register."""
-    running = Program(ctx, program, caller)
+async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None, register: int = 0) -> Any:
+    """Runs a program on this entity; `caller` is the calling entity's [operator, key]. Returns the register, which is
+    `register` at first.
+    """
+    running = Program(ctx, program, caller, register)
     await running.run(program)
     return running.register
 
@@ -370,9 +427,15 @@ async def near(ctx: Context, program: list[Any], caller: list[Any] | None = None
     return running.register
 
 
+async def look(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
+    """As `run`, of a program that only reads, or is ended."""
+    return await run(ctx, program, caller)
+
+
 for _operator in PROGRAMMED:
     _operator.register(run)
     _operator.register(local=True)(near)
+    _operator.register(read_only=True)(look)
 
 
 # The bank --------------------------------------------------------------------------------------------------

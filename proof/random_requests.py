@@ -82,8 +82,8 @@ def calls_in(steps: Steps) -> int:
     """How many calls a program makes at most."""
     total = 0
     for name, *operands in steps:
-        total += name in ("call", "fresh")
-        if name in ("call", "fresh", "if", "try"):
+        total += name in ("call", "look", "fresh")
+        if name in ("call", "look", "fresh", "if", "try"):
             total += sum(calls_in(operand) for operand in operands if _is_program(operand))
     return total
 

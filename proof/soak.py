@@ -40,6 +40,8 @@ class Tally(msgspec.Struct):
     unlocked: int = 0
     local: int = 0
     left: int = 0
+    read_only: int = 0
+    violations: int = 0
     deployments: Counter[str] = msgspec.field(default_factory=Counter)
     faults: Counter[str] = msgspec.field(default_factory=Counter)
     struck: Counter[str] = msgspec.field(default_factory=Counter)
@@ -81,6 +83,8 @@ def run_seeds(seeds: Iterable[int]) -> Tally:
         tally.unlocked += report.unlocked
         tally.local += report.local
         tally.left += report.left
+        tally.read_only += report.read_only
+        tally.violations += report.violations
         tally.deployments.update(report.deployments)
         tally.faults.update(report.faults)
         tally.struck.update(report.struck)
@@ -117,7 +121,8 @@ def describe(tally: Tally) -> str:
         f"({tally.committed} committed, {tally.aborted} aborted), {tally.repetitions} idempotent repetitions, "
         f"{tally.epochs} epochs, {tally.generations} generations, {tally.snapshots} snapshots, "
         f"{tally.replays_elsewhere} logs replayed on other numbers of workers, {tally.cut} transactions ended by the "
-        f"watchdog and {tally.unlocked} taken out of a lock phase, {tally.local} ended in phase 3 and "
+        f"watchdog and {tally.unlocked} taken out of a lock phase, {tally.read_only} committed in phase 0, "
+        f"{tally.violations} ended because a read-only function would have written, {tally.local} ended in phase 3 and "
         f"{tally.left} left it\n"
         f"versions: {deployments or 'none'}\n"
         f"faults: {faults or 'none'}\n"

@@ -137,6 +137,12 @@ class WrongPartition(BadKey):
     """A request stands in another partition of the requests stream than its key's, which ends the message."""
 
 
+class ReadOnlyViolation(InTransactionError):
+    """A function that was registered with `read_only=True` tried to write, to call a function that may, or to make an
+    external call.
+    """
+
+
 class UnsupportedValue(InTransactionError):
     """A value cannot be stored or sent without changing its type; declare a `state_type`. `path` is where in it."""
 

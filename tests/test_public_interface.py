@@ -53,7 +53,7 @@ def test_what_a_function_may_use() -> None:
     public = {name for name in dir(styx.Context) if not name.startswith("_")}
     assert public == {
         *("at", "call", "call_async", "call_external", "delete", "get", "key", "log", "now", "operator", "partition"),
-        *("put", "random", "state", "transaction_id", "uuid"),
+        *("put", "random", "sequence", "state", "transaction_id", "unique_id", "uuid"),
     }
 
 

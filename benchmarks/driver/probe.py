@@ -5,7 +5,7 @@ second costs a thousandth of a processor.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -29,6 +29,8 @@ class Own(NamedTuple):
 
 COORDINATOR: Final = "coordinator"
 """The role whose counters show snapshots and recoveries."""
+ENGINES: Final = ("worker", "engine and client")
+"""The roles that run transactions: a cluster's workers, or the one process of an embedded engine and its client."""
 _OWN_URL: Final = "here"
 _EVENTS: Final = {"styx_snapshots_total": "snapshot", "styx_recoveries_total": "recovery"}
 
@@ -81,6 +83,10 @@ class Probe:
     def roles(self) -> dict[str, RoleUsage]:
         """Processor time and memory in the window."""
         return usage_by_role(self.samples)
+
+    def cpu_s(self, roles: Collection[str]) -> float:
+        """Processor seconds of these roles in the window, together."""
+        return sum(usage.cpu_s for role, usage in self.roles.items() if role in roles)
 
     @property
     def machine(self) -> MachineUsage:

@@ -1,4 +1,5 @@
-"""`python -m benchmarks.micro [ROW…]`: CPU per transaction of the engine, beside the bare loop for rows of transfers.
+"""`python -m benchmarks.micro [ROW…]`: CPU per transaction of the engine, beside the bare loop for rows of transfers;
+with `--reads`, of reads of hot keys that are declared as read-only, beside the same reads undeclared.
 
 Both loops run the same requests in turn in one process, several times; figures are process CPU time, the median of the
 runs with the range. The machine's speed cancels out in the ratio. The garbage collector is tuned as in a worker
@@ -13,6 +14,7 @@ import statistics
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.micro import reads
 from benchmarks.micro.bank import account, app
 from benchmarks.micro.comparison import Comparison
 from benchmarks.micro.engine_loop import EngineLoop
@@ -101,6 +103,9 @@ def main() -> None:
     parser.add_argument("--transactions", type=int, default=50_000, help="per run (default 50000)")
     parser.add_argument("--runs", type=int, default=5, help="runs of each (default 5)")
     parser.add_argument(
+        "--reads", action="store_true", help="also reads of hot keys between transfers, declared and undeclared"
+    )
+    parser.add_argument(
         "--chart",
         type=Path,
         metavar="FILE",
@@ -117,6 +122,10 @@ def main() -> None:
             comparisons.append(measure(row.title, row.keys, options.transactions, options.runs))
         else:
             measure_row(row, options.transactions, options.runs)
+    if options.reads:
+        for keys in reads.KEYS:
+            for share in reads.SHARES:
+                reads.measure(keys, share, options.transactions, options.runs)
     if write_chart is not None:
         write_chart(options.chart, comparisons, f"{interpreter}, {name(FORM)}")
         print(f"chart: {options.chart}")

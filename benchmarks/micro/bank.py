@@ -1,4 +1,6 @@
-"""The transfer that both loops run: two functions, two reads, two writes, a credit check."""
+"""The transfer that both loops run: two functions, two reads, two writes, a credit check. Reads beside it, declared as
+read-only or not.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +47,17 @@ async def move(ctx: Context, to: int, amount: int) -> int:
     await ctx.put(state)
     ctx.call_async(account, credit, to, (amount,))
     return int(state["balance"])
+
+
+@account.register(read_only=True)
+async def balance(ctx: Context) -> int:
+    state = await ctx.get()
+    return int(state["balance"])
+
+
+@account.register
+async def balance_undeclared(ctx: Context) -> int:
+    return await balance(ctx)
 
 
 app = App("micro", operators=[account])

@@ -9,15 +9,12 @@ from typing import NamedTuple
 
 from benchmarks.driver.carries import Carries, carries
 from benchmarks.driver.place import Place
-from benchmarks.driver.probe import Probe
+from benchmarks.driver.probe import ENGINES, Probe
 from benchmarks.travelling_numbers.app import counter
 from benchmarks.travelling_numbers.audit import Answered, violations
 from benchmarks.travelling_numbers.shapes import Arguments, Shape
 from styx.client.base import Client
 from styx.errors import RequestRejected
-
-ENGINES = ("worker", "engine and client")
-"""The roles whose processor time counts: a cluster's workers, or the one process of an embedded engine."""
 
 
 class Figures(NamedTuple):
@@ -52,7 +49,7 @@ async def measured(place: Place, client: Client, shape: Shape, requests: int, se
         requests=requests,
         answered=len(replies),
         seconds=seconds,
-        cpu_s=sum(usage.cpu_s for role, usage in probe.roles.items() if role in ENGINES),
+        cpu_s=probe.cpu_s(ENGINES),
         locked=sum(reply.phase == 2 for reply in replies),
         carries=carries(records, replies, place.n_slots),
         wrong=await violations(client, shape, answered),

@@ -11,35 +11,48 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from proof.random_looks import looking_step, random_look
 from proof.random_requests import random_load, random_near, random_read, random_request
 from proof.simulation.plan import SimulationPlan
 from proof.simulation.world import World
+from proof.travelling_requests import random_travel
 from styx.errors import InTransactionError
 from styx.log.base import Stream
 from styx.messages import Request, encode_request
 from styx.model.execution import resolve_request
 
 IDLE_HOUR_S = 3600.0
+_CALLS = ("call", "carry", "look", "fresh")
 
 
 class Clients:
-    """`sent` maps request ids to the request and its time in the log, in microseconds; `expected` counts replies."""
+    """`sent` maps request ids to the request and its time in the log, in microseconds; `answered` to the last epoch of
+    which a reply was there by then. `expected` counts replies.
+    """
 
     def __init__(self, world: World, plan: SimulationPlan) -> None:
         self.sent: dict[str, tuple[Request, int]] = {}
+        self.answered: dict[str, int] = {}
         self.expected = 0
         self.end_s = 0.0
         self._world = world
         self._plan = plan
+        self._travels = Random(f"travels {plan.seed}")
         self._externals = Random(f"outside calls {plan.seed}")
         self._hidden = Random(f"hidden errors {plan.seed}")
         self._spins = Random(f"spins of {plan.seed}")
+        self._numbers = Random(f"numbers of {plan.seed}")
+        self._looks = Random(f"looks within {plan.seed}")
         rng = Random(f"clients {plan.seed}")
         starts = sorted(rng.random() * plan.duration_s for _ in range(plan.bursts))
         idle_from_s = min((f.at_s for f in plan.faults if f.kind == "idle hour"), default=float("inf"))
         for number in range(plan.requests):
             request = random_request(rng, plan.profile, f"r{number}")
-            request = self._with_steps(request, self._externals, self._hidden, self._spins)
+            if self._travels.random() < plan.travels:
+                request = random_travel(self._travels, plan.profile, f"r{number}")
+            request = self._with_steps(request, self._externals, self._hidden, self._spins, self._numbers)
+            if self._looks.random() < plan.looks:
+                request = _with_step(request, self._looks, lambda rng: looking_step(rng, plan.profile))
             at_s = rng.choice(starts) + rng.random() * 0.01
             if rng.random() < plan.repeats:
                 request = replace(request, idempotency_key=f"once {number}")
@@ -56,8 +69,19 @@ class Clients:
         near = lambda rng, number: self._near(random_near(rng, plan.profile, plan.slots, f"n{number}"))  # noqa: E731
         self._plan_beside("local", plan.locals, starts, idle_from_s, near)
         self._plan_beside("read", plan.reads, starts, idle_from_s, read)
+        self._plan_beside("look", plan.looks, starts, idle_from_s, self._look)
 
-    def _with_steps(self, request: Request, externals: Random, hidden: Random, spins: Random) -> Request:
+    def _look(self, rng: Random, number: str) -> Request:
+        request = random_look(rng, self._plan.profile, f"o{number}")
+        if rng.random() < self._plan.externals:
+            request = _with_step(request, rng, _external_step)
+        if rng.random() < self._plan.hidden_errors:
+            request = _with_step(request, rng, _hidden_error_step)
+        return _with_step(request, rng, _spinning_step) if rng.random() < self._plan.spins else request
+
+    def _with_steps(
+        self, request: Request, externals: Random, hidden: Random, spins: Random, numbers: Random
+    ) -> Request:
         plan = self._plan
         if externals.random() < plan.externals:
             request = _with_step(request, externals, _external_step)
@@ -65,12 +89,14 @@ class Clients:
             request = _with_step(request, hidden, _hidden_error_step)
         if spins.random() < plan.spins:
             request = _with_step(request, spins, _spinning_step)
+        if numbers.random() < plan.sequences:
+            request = _with_step(request, numbers, _sequence_step)
         return request
 
     def _near(self, request: Request) -> Request:
         """A local request, with steps from generators of its own."""
         rng = Random(f"steps of {request.request_id} {self._plan.seed}")
-        return self._with_steps(request, rng, rng, rng)
+        return self._with_steps(request, rng, rng, rng, rng)
 
     def _plan_beside(
         self, what: str, share: float, starts: list[float], idle_from_s: float, make: Callable[[Random, str], Request]
@@ -102,6 +128,7 @@ class Clients:
         except InTransactionError:
             slot = 0
         self.sent[request.request_id] = (request, world.log.timestamp_us)
+        self.answered[request.request_id] = world.log.answered
         world.log.append_now(Stream.REQUESTS, slot, encode_request(request))
         world.time.after(world.rng.random() * 0.002, world.feed, slot)
 
@@ -130,9 +157,21 @@ def _spinning_step(rng: Random) -> list[Any]:
     return ["if", 7, [["read"], ["if", rng.randint(1, 5), [spin], []]], []]
 
 
+def _sequence_step(rng: Random) -> list[Any]:
+    """A number of one of the entity's two sequences, more often than not one that decides whom to call; or an id."""
+    n = rng.randrange(2)
+    kind = rng.choice(["travels", "travels", "next", "next", "next", "last", "restart", "unique"])
+    if kind == "travels":
+        called = ["call", rng.choice(["sync", "async"]), ["by", rng.randrange(3), 4], [["next", n], ["mix", 3]]]
+        return ["if", 7, [["next", n], called], []]
+    if kind == "restart":
+        return [kind, n, rng.choice([0, 0, 5, 300])]
+    return [kind] if kind == "unique" else [kind, n]
+
+
 def _with_step(request: Request, rng: Random, step: Callable[[Random], list[Any]]) -> Request:
     """The request with such steps in some of its blocks."""
-    if request.function not in ("run", "near"):
+    if request.function not in ("run", "near", "look"):
         return request
     try:
         arguments = msgspec.msgpack.decode(request.params)
@@ -144,7 +183,7 @@ def _with_step(request: Request, rng: Random, step: Callable[[Random], list[Any]
 
 
 def _insert(block: list[Any], rng: Random, step: Callable[[Random], list[Any]]) -> None:
-    inner = [inner[-1] for inner in block if isinstance(inner, list) and inner and inner[0] in ("call", "fresh")]
+    inner = [inner[-1] for inner in block if isinstance(inner, list) and inner and inner[0] in _CALLS]
     if inner and rng.random() < 0.7:
         _insert(rng.choice(inner), rng, step)
     if not inner or rng.random() < 0.4:

@@ -25,13 +25,13 @@ from proof.simulation.plan import SimulationPlan
 from proof.simulation.worker_process import WorkerProcess
 from proof.simulation.world import World
 from styx.coordinator.generation import Phase
-from styx.errors import FunctionTooLong, StyxError
+from styx.errors import FunctionTooLong, ReadOnlyViolation, StyxError
 from styx.log.base import Stream
 from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, SlotBatch, Verdicts, decode, encode
 from styx.state.table import NEWEST
-from styx.testing.history import HistoryReport, SerializabilityViolation, check_history, state_hash
+from styx.testing.history import READ_ONLY_PHASE, HistoryReport, SerializabilityViolation, check_history, state_hash
 from styx.testing.serial import ExternalResult, external_result
 from styx.worker.events import Step
 
@@ -50,8 +50,10 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     became of them; `state_hash` of the final state; `replies` as in the replies stream.
 
     `cuts` counts functions that the watchdog ended, `cut_replies` the transactions that ended so, `unlocked` those
-    that it took out of a lock phase; `passed_over` the requests that waited for an epoch with room. `local` counts
-    replies of phase 3, `left` the local transactions that left their slot.
+    that it took out of a lock phase; `passed_over` the requests that waited for an epoch with room, `small_epochs` a
+    worker's epochs that contention had kept small. `local` counts replies of phase 3, `left` the local transactions
+    that left their slot, `read_only` the transactions that committed in phase 0, `violations` those that ended because
+    a read-only function would have written.
     """
 
     plan: SimulationPlan
@@ -67,8 +69,11 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     cut_replies: int
     unlocked: int
     passed_over: int
+    small_epochs: int
     local: int
     left: int
+    read_only: int
+    violations: int
     state_hash: str
     replies: list[ReplyRecord]
     requests: list[tuple[int, int, bytes]]
@@ -106,7 +111,7 @@ class Simulation:
         end_s = max(self.clients.end_s, self.faults.end_s)
         self.run_until(lambda: world.time.now_s >= end_s, end_s + 1)
         self._heal()
-        self.run_until(self._all_answered, world.time.now_s + PATIENCE_S)
+        self.run_until(self._all_answered, world.time.now_s + PATIENCE_S, lambda: world.log.replies)
         self.run_until(lambda: world.time.now_s >= end_s + SETTLE_S and self.quiet(), world.time.now_s + PATIENCE_S)
         return self.verdict(check)
 
@@ -122,15 +127,19 @@ class Simulation:
         assert remembered == self._remembered(), "a recovery would forget other idempotency keys"
         return self._report(after, check)
 
-    def run_until(self, reached: Callable[[], bool], limit_s: float) -> None:
-        """Lets things happen until `reached()`, looked at every `LOOK_S`; raises when `limit_s` has passed."""
-        world, look_s = self.world, 0.0
+    def run_until(self, reached: Callable[[], bool], limit_s: float, progress: Callable[[], int] | None = None) -> None:
+        """Lets things happen until `reached()`, looked at every `LOOK_S`; raises when `limit_s` has passed. Whenever
+        `progress()` has grown, patience begins anew: epochs of one transaction each take long, and are not stuck.
+        """
+        world, look_s, seen = self.world, 0.0, 0
         while True:
             if world.time.now_s >= look_s:
                 look_s = world.time.now_s + LOOK_S
                 self._look()
                 if reached():
                     return
+                if progress is not None and progress() > seen:
+                    seen, limit_s = progress(), world.time.now_s + PATIENCE_S
             if world.time.now_s > limit_s:
                 raise AssertionError(f"no progress by {limit_s:.1f} s: {self._stuck()}")
             if not world.time.next():
@@ -254,6 +263,13 @@ class Simulation:
             assert not again, f"external calls ran more than once although nothing had failed: {again}"
         return {key: external_result(data) for key, data in self.world.outcomes.items()}
 
+    def _check_real_time(self, replies: list[ReplyRecord]) -> None:
+        """A request that was sent when a reply was there is in a later epoch than that reply's transaction."""
+        for reply in replies:
+            before = self.clients.answered[reply.request_id]
+            if reply.sequence == reply.tid and reply.epoch <= before:
+                raise SerializabilityViolation(f"{reply} was sent behind a reply of epoch {before}")
+
     def _report(self, state: dict[tuple[str, Any], bytes], check: bool) -> SimulationReport:
         world, plan = self.world, self.plan
         records = world.log.records
@@ -274,6 +290,7 @@ class Simulation:
             complete=check,
             around=spinning.as_replied,
         )
+        self._check_real_time(replies)
         if plan.profile.transfers and chaos_app.money_made(state):
             raise SerializabilityViolation("transfers have made or lost money")
         requests = []
@@ -299,8 +316,11 @@ class Simulation:
             cut_replies=sum(r.error is not None and r.error[1] == FunctionTooLong.__name__ for r in replies),
             unlocked=sum(len(v.unlocked) for v in map(decode, epochs) if isinstance(v, Verdicts)),
             passed_over=world.passed_over,
+            small_epochs=world.small_epochs,
             local=sum(reply.phase == 3 for reply in replies),
             left=world.left,
+            read_only=sum(r.phase == READ_ONLY_PHASE and r.error is None for r in replies),
+            violations=sum(r.error is not None and r.error[1] == ReadOnlyViolation.__name__ for r in replies),
             state_hash=state_hash(state),
             replies=replies,
             requests=requests,

@@ -13,6 +13,7 @@ from random import Random
 from proof.simulation.virtual_time import VirtualTime
 from styx.log.base import Stream
 from styx.log.memory import MemoryLog
+from styx.messages import decode_reply
 
 Identity = tuple[int, int]
 """A producer, and how often it was taken over before."""
@@ -20,12 +21,13 @@ Identity = tuple[int, int]
 
 class SharedLog:
     """`records` is the durable content; `fence` the newest generation whose marker has arrived;
-    `replies` counts the records of the replies stream."""
+    `replies` counts the records of the replies stream, and `answered` is the last epoch that one is of."""
 
     def __init__(self, time: VirtualTime, rng: Random, delay_s: float) -> None:
         self.records = MemoryLog()
         self.fence = -1
         self.replies = 0
+        self.answered = -1
         self._time = time
         self._rng = rng
         self._delay_s = delay_s
@@ -91,6 +93,8 @@ class SharedLog:
         refused: Callable[[], None] | None,
     ) -> None:
         if self._time.now_s > self._cut_s.get(writer, self._time.now_s):
+            if refused is not None:  # who is fenced lives, and is told; who has crashed hears nothing
+                refused()
             return
         if identity is not None:
             producer, takeover = identity
@@ -105,4 +109,5 @@ class SharedLog:
         self.records.flush()
         if stream is Stream.REPLIES:
             self.replies += len(payloads)
+            self.answered = max(self.answered, *(decode_reply(payload).epoch for payload in payloads))
         arrived()

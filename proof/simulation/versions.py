@@ -39,7 +39,9 @@ class _Small(TypedDict):
 
 @cache
 def version_of_chaos(version: int) -> App:
-    """The chaos app with programs whose register begins at the version's number instead of 0."""
+    """The chaos app with programs whose register begins at the version's number instead of 0; in every second version
+    `look` is a function like any other.
+    """
     if version == 0:
         return chaos_app.app
     cell = msgspec.defstruct("MarkedCell", [("mark", Literal[version])], bases=(Cell,), kw_only=True)
@@ -58,20 +60,23 @@ def version_of_chaos(version: int) -> App:
     ]
 
     async def interpret(running: Program, program: list[Any]) -> Any:
-        running.register = version
         running.cell = new.get(running.ctx.operator, Cell)
         await running.run(program)
         return running.register
 
-    async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
-        return await interpret(Program(ctx, program, caller), program)
+    async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None, register: int = 0) -> Any:
+        return await interpret(Program(ctx, program, caller, version + register), program)
 
-    async def near(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
-        return await interpret(Program(ctx, program, caller, near=True), program)
+    async def near(ctx: Context, program: list[Any], caller: list[Any] | None = None, register: int = 0) -> Any:
+        return await interpret(Program(ctx, program, caller, version + register, near=True), program)
+
+    async def look(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
+        return await run(ctx, program, caller)
 
     for operator in operators:
         operator.register(run)
         operator.register(local=True)(near)
+        operator.register(read_only=version % 2 == 0)(look)
     return App(chaos_app.app.name, [*operators, account])
 
 

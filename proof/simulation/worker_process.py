@@ -295,6 +295,8 @@ class WorkerProcess:
         record = decode(effect.payload)
         if isinstance(record, EpochRecord):
             self.world.passed_over += sum(len(batch.passed) for batch in record.batches)
+            pressure = self.core.pressure
+            self.world.small_epochs += pressure.settled < pressure.transactions_max
 
         def arrived() -> None:
             _, self._epochs_end = log.records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)

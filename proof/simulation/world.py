@@ -36,9 +36,8 @@ class World:
     one. `keep_log`: nothing is released, so that everything can be replayed.
 
     `intents` are the logged ones to make external calls, `outcomes` those of their ends, `external_runs` how often each
-    was run; `cuts` counts functions that
-    the watchdog ended, `passed_over` requests that waited for an epoch with room, `left` local transactions that left
-    their slot.
+    was run; `cuts` counts functions that the watchdog ended, `passed_over` requests that waited for an epoch with room,
+    `small_epochs` a worker's epochs that contention had kept small, `left` local transactions that left their slot.
     """
 
     def __init__(self, plan: SimulationPlan, app: App, seed: str, keep_log: bool) -> None:
@@ -56,6 +55,7 @@ class World:
         self.snapshots = 0
         self.cuts = 0
         self.passed_over = 0
+        self.small_epochs = 0
         self.left = 0
         self.intents: set[bytes] = set()
         self.outcomes: dict[bytes, bytes] = {}

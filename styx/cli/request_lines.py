@@ -17,7 +17,7 @@ import msgspec
 
 from styx.gateway.head import PREFIX
 from styx.http.asgi import Application, Message, Receive, Scope, Send
-from styx.reports.function_reports import FIELDS
+from styx.reports.json_lines import FIELDS
 from styx.reports.mistakes import printable
 
 LINES_PER_SECOND_MAX: Final = 100

@@ -45,6 +45,8 @@ def status_lines(status: Status) -> RenderableType:
         text = f"{', '.join(gone)} had to leave: stop it, and start {more} more"
         lines.append(Text(f"{'':<10}{text}", style="yellow"))
     lines.append(Text(f"{'gateways':<10}{', '.join(status.gateways) or 'none'}"))
+    lines += _patches(status)
+    lines += _carried(status)
     lines += _strangers(status)
     lines += _left(status)
     problems = [
@@ -75,6 +77,19 @@ def slots_text(slots: Iterable[int]) -> str:
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
+def _carried(status: Status) -> list[Text]:
+    """Functions whose transactions are carried again and again."""
+    counts: dict[str, int] = {}
+    for worker in status.workers:
+        for function, count in worker.carried.items():
+            counts[function] = counts.get(function, 0) + count
+    told = ", ".join(
+        f"{name} {count:,}" for name, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    )
+    text = f"more than twice: {told}; the workers' logs say what changes, and what to do"
+    return [Text(f"{'carried':<10}{text}", style="yellow")] if told else []
+
+
 def _strangers(status: Status) -> list[Text]:
     """What others have tried; each log says the first of it."""
     connections = status.refused + sum(worker.refused for worker in status.workers)
@@ -96,6 +111,14 @@ def _left(status: Status) -> list[Text]:
     told = ", ".join(f"{name} {count:,} times" for name, count in counts.most_common(FUNCTIONS_SHOWN_MAX))
     advice = "each costs an epoch more: change partition_key, or drop local=True"
     return [Text(f"{'not local':<10}{told}; {advice}", style="yellow")] if told else []
+
+
+def _patches(status: Status) -> list[Text]:
+    """How often calls between slots changed in lock phases; many transactions given up are worth a look."""
+    if not status.patch_rounds:
+        return []
+    text = f"{'patches':<10}{status.patch_rounds:,} rounds of lock phases, {status.given_up:,} transactions given up"
+    return [Text(text, style="yellow" if status.given_up else "")]
 
 
 def _version(status: Status) -> str:

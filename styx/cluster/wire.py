@@ -58,8 +58,9 @@ class Heartbeat(msgspec.Struct, array_like=True, tag=103):
 
     `operators` are those that have state here; `lag` is the number of request records not yet fetched; `memory` is
     resident bytes; `ended` counts transactions since the registration. `poison`, `strangers` and `refused` are counted
-    since the process started: undecodable request records, others' records elsewhere in the log, connections. `left`
-    likewise: transactions that left the slot of their local function, by its full name.
+    since the process started: undecodable request records, others' records elsewhere in the log, connections. `carried`
+    counts since then, by the few functions with most of them, how often transactions were carried after the second
+    time; `left`, by the full names of local functions, transactions that left the function's slot.
     """
 
     generation: int
@@ -75,6 +76,7 @@ class Heartbeat(msgspec.Struct, array_like=True, tag=103):
     operators: list[str]
     strangers: int = 0
     refused: int = 0
+    carried: dict[str, int] = {}
     left: dict[str, int] = {}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from styx.model.limits import PATCH_ROUNDS_MAX, PATCH_ROUNDS_MORE
 from styx.protocol.frames import Failure
 from styx.protocol.messages import Commit, Conflicts, Done, LockDecision, LockReport, ToWorker, Validate
 
@@ -20,12 +21,31 @@ class SnapshotDue(NamedTuple):
     whole: list[int]
 
 
+class PatchRounds:
+    """How many rounds with patches a lock phase may have, `first` with all its transactions, and then as many `more`
+    without those that did not come to rest. `rounds` counts these rounds of all epochs, `given_up` the transactions
+    that were carried because there were too many.
+    """
+
+    def __init__(self, first: int = PATCH_ROUNDS_MAX, more: int = PATCH_ROUNDS_MORE) -> None:
+        self.first = first
+        self.more = more
+        self.rounds = 0
+        self.given_up = 0
+
+
 class EpochBarriers:
     """Barriers of `epoch` over `workers`. `ended` after the decision that closes it; `new_max` is known from
     barrier 1.
     """
 
-    def __init__(self, generation: int, epoch: int, workers: Iterable[int]) -> None:
+    def __init__(
+        self,
+        generation: int,
+        epoch: int,
+        workers: Iterable[int],
+        patch_rounds: PatchRounds | None = None,
+    ) -> None:
         self.generation = generation
         self.epoch = epoch
         self.new_max = 0
@@ -35,7 +55,11 @@ class EpochBarriers:
         self._conflicts: dict[int, Conflicts] = {}
         self._reports: dict[int, LockReport] = {}
         self._round = 0
+        self._patch_rounds = 0
+        self._limits = patch_rounds or PatchRounds()
         self._collided: set[int] = set()
+        self._locked: set[int] = set()
+        self._excluded: set[int] = set()
 
     def take(
         self, worker: int, message: Done | Conflicts | LockReport, due: Callable[[], SnapshotDue | None]
@@ -67,6 +91,7 @@ class EpochBarriers:
     def _barrier_2(self, due: Callable[[], SnapshotDue | None]) -> Commit:
         locked = self._collided.union(*(report.tids for report in self._conflicts.values()))
         self.ended = not locked
+        self._locked = locked
         return Commit(self.generation, self.epoch, sorted(locked), *self._asked(due))
 
     def _asked(self, due: Callable[[], SnapshotDue | None]) -> tuple[bool, bool, list[int]]:
@@ -79,20 +104,47 @@ class EpochBarriers:
             # Whatever this round found was found beside them, where a replay will not see them.
             return self._lock_anew(sorted(cut))
         failed: dict[int, Failure] = {}
+        patched, awaited = set[int](), dict[int, int]()
         for report in self._reports.values():
+            patched.update(report.patched)
+            for worker, count in report.sent.items():
+                awaited[worker] = awaited.get(worker, 0) + count
             for t, failure in report.failures:
                 if t not in failed or failure.place < failed[t].place:
                     failed[t] = failure
         number = self._round
         self._round += 1
         self._reports = {}
-        self.ended = not failed
-        verdicts, asked = _verdicts(failed), self._asked(due)
-        return LockDecision(self.generation, self.epoch, number, verdicts, self.ended, *asked)
+        self.ended = not failed and not patched
+        given_up = self._given_up(patched)
+        self._limits.given_up += len(given_up)
+        excluded = dict.fromkeys(given_up) | dict(_verdicts(failed, patched))
+        self._excluded.update(excluded)
+        verdicts, asked = sorted(excluded.items()), self._asked(due)
+        return LockDecision(self.generation, self.epoch, number, verdicts, self.ended, *asked, awaited=awaited)
+
+    def _given_up(self, patched: set[int]) -> set[int]:
+        """The transactions that are carried because the rounds with patches do not end.
+
+        First those that are still patching, all together: the others need few rounds more without them. If these do not
+        end either, everything from the lowest of them on, because nothing below it can change any more.
+        """
+        if not patched:
+            return set()
+        self._patch_rounds += 1
+        self._limits.rounds += 1
+        if self._patch_rounds == self._limits.first:
+            return patched
+        if self._patch_rounds < self._limits.first + self._limits.more:
+            return set()
+        return {t for t in self._locked - self._excluded if t >= min(patched)}
 
     def _lock_anew(self, cut: list[int]) -> LockDecision:
         number = self._round
         self._round += 1
+        self._patch_rounds = 0
+        self._locked.difference_update(cut)
+        self._excluded = set()
         self._reports = {}
         return LockDecision(self.generation, self.epoch, number, [(t, None) for t in cut], False, False, anew=True)
 
@@ -109,13 +161,16 @@ def _union(reports: list[Done]) -> Validate:
     )
 
 
-def _verdicts(failed: dict[int, Failure]) -> list[tuple[int, Failure | None]]:
-    """An exception is final if it comes first in its transaction, and nothing before that transaction failed.
+def _verdicts(failed: dict[int, Failure], patched: set[int]) -> list[tuple[int, Failure | None]]:
+    """What becomes of failed transactions. Only those below all patches of the round: a patch can change whatever its
+    transaction and higher ones do.
 
-    Every other failed transaction ran on what a failed one may have left, or needs calls that were never made: it is
-    carried to the next epoch, where it is among the lowest.
+    An exception is final if it comes first in its transaction, and nothing before that transaction failed. Every other
+    failed transaction ran on what a failed one may have left, or cannot be decided in this lock phase: it is carried to
+    the next epoch, where it is among the lowest.
     """
-    if not failed:
+    settled = [t for t in sorted(failed) if not patched or t < min(patched)]
+    if not settled:
         return []
-    lowest = min(failed)
-    return [(t, failed[t] if t == lowest and not failed[t].deviation else None) for t in sorted(failed)]
+    lowest = settled[0]
+    return [(t, failed[t] if t == lowest and not failed[t].deviation else None) for t in settled]

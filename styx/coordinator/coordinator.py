@@ -7,7 +7,7 @@ never sees a request, a reply or a key, never does I/O and reads no clock (`Tick
 
 from __future__ import annotations
 
-from styx.coordinator.barrier import EpochBarriers, SnapshotDue
+from styx.coordinator.barrier import EpochBarriers, PatchRounds, SnapshotDue
 from styx.coordinator.events import (
     AppendMarker,
     DeleteManifest,
@@ -105,6 +105,7 @@ class Coordinator:
         self._breaks = 0
         self._version_wanted: int | None = None
         self._app_since = -1
+        self.rounds = PatchRounds()
 
     @property
     def live(self) -> frozenset[int]:
@@ -415,7 +416,7 @@ class Coordinator:
             self._join(None)
 
     def _next_epoch(self) -> None:
-        self._present.barriers = EpochBarriers(self.generation, self.epoch + 1, self.membership.members)
+        self._present.barriers = EpochBarriers(self.generation, self.epoch + 1, self.membership.members, self.rounds)
 
     def _epoch_started(self, worker: int, epoch: int) -> None:
         barriers = self._present.barriers

@@ -45,6 +45,8 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
     digest = hashlib.sha256(routing_table(describe(app)).encode())
     for name, operator in sorted(app.operators.items()):
         digest.update(_encode((name, type_shape(operator.state_type), operator.migration is not None)))
+        # A hint decides a transaction's place and outcome, and may be computed: no source shows it then.
+        digest.update(_encode([(each, operator.functions[each].hints) for each in sorted(operator.functions)]))
     sourceless = set()
     for name in sorted(modules):
         source = source_of(name)

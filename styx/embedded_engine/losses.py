@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from styx.embedded_engine.app_record import AppRecord, is_code_of, placements
 from styx.model.app import App
 from styx.model.placement import Misplaced, first_misplaced, misplaced
+from styx.model.sequence import entities_of, owner_of
 from styx.schema.description import AppDescription, OperatorDescription, describe
 from styx.values.codec import shown
 
@@ -84,11 +85,11 @@ def misplaced_here(app: App, tables: Tables, n_slots: int) -> str | None:
     """
     for slot, by_operator in sorted(tables.items()):
         for name, table in sorted(by_operator.items()):
-            operator = app.operators.get(name)
+            operator = app.operators.get(owner_of(name))
             if operator is None or not table:
                 continue
             keys = table if operator.key_space.partition_key is not None else [next(iter(table))]
-            found = misplaced(operator, slot, keys, n_slots)
+            found = misplaced(operator, slot, entities_of(operator, name, keys), n_slots)
             if found is not None:
                 return not_found(found)
     return None
@@ -111,7 +112,7 @@ def unknown_operators(app: App, tables: Tables) -> dict[str, int]:
     """How many entities there are of each operator that `app` does not have."""
     counts: dict[str, int] = {}
     for _, name, table in _all(tables):
-        if name not in app.operators:
+        if owner_of(name) not in app.operators:
             counts[name] = counts.get(name, 0) + len(table)
     return counts
 
@@ -145,6 +146,8 @@ def _example(app: App, name: str, tables: Tables, n_slots: int) -> str | None:
 
 def _stored(tables: Tables, operator: str) -> _Stored | None:
     found = [(slot, table) for slot, name, table in _all(tables) if name == operator]
+    if not found:  # an entity can have sequences alone
+        found = [(slot, table) for slot, name, table in _all(tables) if owner_of(name) == operator]
     if not found:
         return None
     slot, first = found[0]

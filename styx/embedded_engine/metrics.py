@@ -86,6 +86,10 @@ def _transactions(engine: EmbeddedEngine) -> Iterator[_Metric]:
     yield _counter(*families.CALLS, worker.executor.calls)
     yield _counter(*families.LOCKED, counters.locked)
     yield _counter(*families.CARRIED, counters.carried)
+    yield _counter(*families.PATCH_ROUNDS, engine.coordinator.rounds.rounds)
+    yield _counter(*families.GIVEN_UP, engine.coordinator.rounds.given_up)
+    again = [(f'{{function="{function}"}}', float(n)) for function, n in engine.reports.carried.again.items()]
+    yield (families.CARRIED_AGAIN.name, "counter", families.CARRIED_AGAIN.text, again)
     left = engine.reports.left.by_function
     yield (families.LEFT.name, "counter", families.LEFT.text, [(f'{{function="{n}"}}', c) for n, c in left.items()])
     yield _counter(*families.EPOCHS, counters.epochs)

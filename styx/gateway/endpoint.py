@@ -29,7 +29,8 @@ from styx.gateway.body import ArgumentReader, ClientGone, IncomingBody
 from styx.gateway.bulk_load import answer_load
 from styx.gateway.engine import Engine
 from styx.gateway.head import PREFIX, Address
-from styx.gateway.status import Answer
+from styx.gateway.query import QueryReader
+from styx.gateway.status import Answer, MethodNotAllowed
 from styx.http.asgi import Receive, Scope, Send
 from styx.metrics.exposition import Exposition, counters, gauge, histogram
 from styx.metrics.histogram import REQUEST_SECONDS, Histogram
@@ -42,13 +43,20 @@ from styx.model.signature import NO_ARGUMENTS
 CLIENT_GONE_STATUS: Final = 499
 """The status counted for a request whose client was gone before its answer; proxies use the same number."""
 
+POST: Final = "POST"
+_SAFE: Final = ("GET", "HEAD")
+
 _log = logging.getLogger("styx.gateway")
 
 
 class _Route(NamedTuple):
+    """A function, and the methods by which it is called. Only a read-only function has a `query`."""
+
     operator: Operator
     function: str
     arguments: ArgumentReader
+    query: QueryReader | None
+    methods: tuple[str, ...]
 
 
 class RequestEndpoint:
@@ -83,8 +91,12 @@ class RequestEndpoint:
             metrics.in_flight -= 1
         metrics.observe(answer.status, perf_counter() - started)
         length, own = (b"content-length", b"%d" % len(answer.body)), (b"styx-request-id", request_id.encode("ascii"))
-        await send({"type": "http.response.start", "status": answer.status, "headers": [*answer.headers, length, own]})
-        await send({"type": "http.response.body", "body": answer.body})
+        sent = [*answer.headers, length, own]
+        method = scope["method"]
+        if method != POST:
+            sent.append(status.NOT_CACHED)  # a cache may keep some answers to a GET, errors as well, if it is not told
+        await send({"type": "http.response.start", "status": answer.status, "headers": sent})
+        await send({"type": "http.response.body", "body": b"" if method == "HEAD" else answer.body})
 
     async def _answer(
         self, path: str, scope: Scope, headers: Mapping[bytes, bytes], body: IncomingBody, request_id: str
@@ -94,7 +106,8 @@ class RequestEndpoint:
         try:
             if len(headers) < len(scope["headers"]):
                 head.check_once(scope["headers"])
-            asked = _asked(path, scope["method"])
+            method = scope["method"]
+            asked = _asked(path, method)
             if asked.function is None and asked.key is not None:
                 operator = engine.app.operator(asked.operator)
                 key = head.key_of(asked.key, operator, headers)
@@ -114,15 +127,13 @@ class RequestEndpoint:
                 submitted = True
                 query = scope.get("query_string", b"")
                 return await answer_load(engine, operator, query, headers, body, idempotency_key, seconds, request_id)
-            route = self._route(asked.operator, asked.function)
+            route = self._route(asked.operator, asked.function, method)
             key = head.key_of(asked.key, route.operator, headers)
-            idempotency_key = head.idempotency_key(headers, scope.get(IDENTITY))
+            idempotency_key = head.idempotency_key(headers, scope.get(IDENTITY)) if method == POST else ""
             seconds = head.timeout_seconds(headers, seconds)
             self._admit()
-            limits = engine.limits
             async with asyncio.timeout(seconds):
-                sent = await body.read(limits.request_bytes_max, headers.get(b"content-length"))
-                params = route.arguments.read(sent, limits.value_bytes_max)
+                params = await self._arguments(route, scope, headers, body)
                 make = engine.maker.make
                 request = make(route.operator, key, route.function, params, idempotency_key, request_id)
                 submitted = True
@@ -149,7 +160,19 @@ class RequestEndpoint:
                 return _cut_off("the gateway failed, and its log says why", submitted, request_id)
             return status.failure("internal", "GatewayFault", "the gateway failed; its log says why; nothing was run")
 
-    def _route(self, operator: str, function: str) -> _Route:
+    async def _arguments(
+        self, route: _Route, scope: Scope, headers: Mapping[bytes, bytes], body: IncomingBody
+    ) -> bytes:
+        """The encoded arguments, from the query if the function is read by a safe method, otherwise from the body."""
+        limits = self._engine.limits
+        if route.query is None or scope["method"] == POST:
+            sent = await body.read(limits.request_bytes_max, headers.get(b"content-length"))
+        else:
+            sent = route.query.body(scope.get("query_string", b""))
+        return route.arguments.read(sent, limits.value_bytes_max)
+
+    def _route(self, operator: str, function: str, method: str) -> _Route:
+        """The way to a function. Raises `MethodNotAllowed`, `UnknownOperator` or `UnknownFunction`."""
         if self._engine.app is not self._app:
             # Another version has been deployed: its operators, functions and parameters may differ.
             self._app = self._engine.app
@@ -158,7 +181,12 @@ class RequestEndpoint:
         if route is None:
             declared = self._app.operator(operator)
             spec = declared.function(function)
-            route = self._routes[operator, function] = _Route(declared, spec.name, ArgumentReader(spec.signature))
+            query, methods = (QueryReader(spec.signature), _SAFE) if spec.read_only else (None, ())
+            arguments = ArgumentReader(spec.signature)
+            route = _Route(declared, spec.name, arguments, query, (*methods, POST))
+            self._routes[operator, function] = route
+        if method not in route.methods:
+            raise MethodNotAllowed(method, route.methods)
         return route
 
     def _admit(self) -> None:
@@ -176,14 +204,14 @@ def _asked(path: str, method: str) -> Address:
     """The address in a path. Raises `RequestRejected` if the method does not fit the address."""
     asked = head.parse(path)
     reads = asked is not None and asked.key is not None and asked.function is None
-    if asked is None or (reads and method != "GET"):
+    if asked is None or (reads and method not in _SAFE):
         raise RequestRejected(
             "not_found",
             f"requests go to {PREFIX}OPERATOR/KEY/FUNCTION with POST, and to {PREFIX}OPERATOR/KEY with GET; "
             "write a / inside a key as %2F",
         )
-    if not reads and method != "POST":
-        raise RequestRejected("method_not_allowed", f"requests are sent with POST, not {method}")
+    if asked.key is None and method != POST:
+        raise MethodNotAllowed(method, (POST,))
     return asked
 
 

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from styx.gateway.head import PREFIX
+from styx.gateway.query import takes_text
 from styx.model.app import App
 from styx.model.function_spec import FunctionSpec
 from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
@@ -25,6 +26,8 @@ Json = dict[str, Any]
 
 LOCAL: Final = "x-styx-local"
 """Marks the operations of local functions."""
+READ_ONLY: Final = "x-styx-read-only"
+"""Marks the operations of read-only functions."""
 
 _REF: Final = "#/components/schemas/{name}"
 _NOT_OF_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]")
@@ -84,6 +87,8 @@ def openapi(app: App) -> Json:
         for spec in operator.functions.values():
             path = f"{PREFIX}{quote(operator.name)}/{{key}}/{quote(spec.name)}"
             paths[path] = {"post": _operation(operator, spec, schemas)}
+            if spec.read_only:
+                paths[path]["get"] = _get_operation(operator, spec, schemas)
         paths[f"{PREFIX}{quote(operator.name)}/{{key}}"] = {"get": _read_operation(operator, schemas)}
         paths[f"{PREFIX}{quote(operator.name)}"] = {"post": _load_operation(operator, schemas)}
     return {
@@ -175,7 +180,33 @@ def _operation(operator: Operator, spec: FunctionSpec, schemas: _Schemas) -> Jso
         operation["requestBody"] = _body(signature, schemas)
     if spec.local:
         operation[LOCAL] = True
+    if spec.read_only:
+        operation[READ_ONLY] = True
     return operation
+
+
+def _get_operation(operator: Operator, spec: FunctionSpec, schemas: _Schemas) -> Json:
+    """The call of a read-only function by GET: as by POST, with the arguments in the query."""
+    operation = _operation(operator, spec, schemas)
+    operation.pop("requestBody", None)
+    named = [p for p in spec.signature.parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    operation["operationId"] += ":get"
+    operation["parameters"] = [
+        _key_parameter(operator.key_type),
+        *(_query_parameter(parameter, schemas) for parameter in named),
+        {"$ref": "#/components/parameters/Timeout"},
+    ]
+    return operation
+
+
+def _query_parameter(parameter: inspect.Parameter, schemas: _Schemas) -> Json:
+    schema = _parameter_schema(parameter, schemas)
+    form = (
+        {"schema": schema}
+        if takes_text(parameter.annotation)
+        else {"content": {"application/json": {"schema": schema}}}
+    )
+    return {"name": parameter.name, "in": "query", "required": _is_required(parameter), **form}
 
 
 def _read_operation(operator: Operator, schemas: _Schemas) -> Json:

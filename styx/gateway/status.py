@@ -44,7 +44,7 @@ INTERNAL_STATUS: Final = 500
 """For a code the table does not know: a fault of the engine, never of the request."""
 
 JSON: Final = (b"content-type", b"application/json")
-_NOT_CACHED: Final = (b"cache-control", b"no-store")
+NOT_CACHED: Final = (b"cache-control", b"no-store")
 _RETRY_AFTER: Final = (b"retry-after", b"%d" % RETRY_AFTER_SECONDS)
 _HEADERS: Final = {405: (JSON, (b"allow", b"POST")), 429: (JSON, _RETRY_AFTER), 503: (JSON, _RETRY_AFTER)}
 
@@ -74,19 +74,31 @@ def answer_of(record: ReplyRecord) -> Answer:
 
 
 def answer_of_read(record: ReplyRecord) -> Answer:
-    """The answer that carries a read's reply; no cache may keep it."""
+    """The answer that carries a read's reply."""
     error = record.error
     if error is not None and found_nothing(error[1]):
-        answer = failure(UNKNOWN_ENTITY, error[1], error[2], record)
-    else:
-        answer = answer_of(record)
-    return answer._replace(headers=(*answer.headers, _NOT_CACHED))
+        return failure(UNKNOWN_ENTITY, error[1], error[2], record)
+    return answer_of(record)
+
+
+class MethodNotAllowed(RequestRejected):
+    """A request came by another method than `methods`, which its path has."""
+
+    def __init__(self, method: str, methods: tuple[str, ...]) -> None:
+        message = f"requests are sent here with {' or '.join(methods)}, not {method}"
+        if method in ("GET", "HEAD"):
+            message += "; with GET only to a function that is registered with read_only=True"
+        super().__init__("method_not_allowed", message)
+        self.methods = methods
 
 
 def refusal(error: StyxError, code: str) -> Answer:
     """The answer to a request that was not run because of `error`."""
     kind = REJECTED if isinstance(error, RequestRejected) else type(error).__name__
-    return failure(code, kind, getattr(error, "message", None) or str(error))
+    answer = failure(code, kind, getattr(error, "message", None) or str(error))
+    if isinstance(error, MethodNotAllowed):
+        return answer._replace(headers=(JSON, (b"allow", ", ".join(error.methods).encode())))
+    return answer
 
 
 def failure(code: str, kind: str, message: str, record: ReplyRecord | None = None) -> Answer:

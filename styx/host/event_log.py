@@ -29,9 +29,11 @@ from styx.worker.events import (
     StateLoaded,
 )
 
-EVENTS_MAX: Final = 1_000
-"""Events that are kept: references, and copies only of what the core changes."""
-BYTES_MAX: Final = 16 * 1024 * 1024
+EVENTS_MAX: Final = 100
+"""Events that are kept: references, and copies only of what the core changes. More of them would push what a
+transaction reads out of the processor's cache.
+"""
+BYTES_MAX: Final = 256 * 1024
 """Bytes of these events. One event that is larger is kept until the next one comes."""
 ENTRY_BYTES: Final = 100
 """The estimate of an entry of a dictionary, and of a slot's batch of a recorded epoch, without their contents."""

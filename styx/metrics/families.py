@@ -16,7 +16,12 @@ TRANSACTIONS: Final = Family("styx_transactions_total", "Replies given, by outco
 CALLS: Final = Family("styx_calls_total", "Functions run in the execution step, the requests' own included.")
 LOCKED: Final = Family("styx_lock_phase_transactions_total", "Transactions run again in a lock phase.")
 CARRIED: Final = Family("styx_carried_transactions_total", "Transactions that left their epoch unfinished.")
+CARRIED_AGAIN: Final = Family("styx_carried_again_total", "Carries of a transaction after its second, by function.")
 LEFT: Final = Family("styx_left_slot_transactions_total", "Transactions that left the slot of their local function.")
+PATCH_ROUNDS: Final = Family("styx_patch_rounds_total", "Rounds of lock phases in which calls between slots changed.")
+GIVEN_UP: Final = Family(
+    "styx_given_up_transactions_total", "Transactions carried because calls between slots went on changing."
+)
 EPOCHS: Final = Family("styx_epochs_total", "Epochs ended since the start, replayed ones included.")
 POISON: Final = Family("styx_poison_records_total", "Request records skipped as undecodable.")
 UNFINISHED: Final = Family("styx_unfinished", "Transactions in an epoch, carried, or waiting for an external call.")

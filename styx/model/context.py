@@ -27,6 +27,7 @@ from styx.errors import (
     UnsupportedValue,
     ValueTooLarge,
 )
+from styx.model import read_only
 from styx.model.access import Access
 from styx.model.app import App
 from styx.model.entity_handle import EntityOfContext, entity_of
@@ -35,7 +36,9 @@ from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import CALLS_PER_FUNCTION_MAX
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
+from styx.model.sequence import EntitySequence
 from styx.model.signature import NO_ARGUMENTS
+from styx.model.unique_id import unique_id
 from styx.model.waiting import DONE, ExternalCall, SyncCall, call, call_external, forgotten, function_text
 from styx.native.compiled import TransactionLimits, calls_more
 from styx.native.interpreted import native
@@ -52,10 +55,11 @@ OPEN_MAX: Final = 1_000
 
 @native(subclassed=True)
 class Cell:
-    """One entity's state as one transaction sees it. `chain` is the reader's synchronous chain.
+    """One entry of a slot's state as one transaction sees it: an entity's, or a sequence's. `chain` is the reader's
+    synchronous chain.
 
     `access` performs an access to entities of the same operator on the same slot, all of which count as touched, and
-    gives its result.
+    gives its result. `sibling` gives another entry of the same slot to the same transaction, whose `environment` it is.
     """
 
     __slots__ = ()
@@ -67,6 +71,9 @@ class Cell:
         raise NotImplementedError
 
     def access(self, access: Access) -> Any:
+        raise NotImplementedError
+
+    def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
         raise NotImplementedError
 
 
@@ -161,14 +168,13 @@ class Context(msgspec.Struct, eq=False):
     _begun: Any = None
     _open: list[Any] | None = None
     _externals: int = 0
-    _uuids: int = 0
+    _ids: int = 0
     _random: Random | None = None
     _caller: Any = None
     _coroutine: Coroutine[Any, Any, Any] | None = None
     _below: list[tuple[bytes, MadeCall]] | None = None
     _results: dict[int, bytes] | None = None
     _result: bytes | None = None
-    _failed: bool = False
 
     @classmethod
     def __class_getitem__(cls, types: Any) -> Any:
@@ -176,7 +182,7 @@ class Context(msgspec.Struct, eq=False):
         return GenericAlias(cls, types)
 
     def __repr__(self) -> str:
-        return f"<context of {self._spec.operator}[{shown(self._key)}]>"
+        return f"<context of {self._entity()}>"
 
     # State -------------------------------------------------------------------------------------------------
 
@@ -208,9 +214,8 @@ class Context(msgspec.Struct, eq=False):
             decode = self._spec.decode_state
             return decode(data)
         except Exception as error:  # noqa: BLE001 - a state type's own code can run here
-            entity = f"{self._spec.operator}[{shown(self._key)}]"
             raise self._doomed(
-                UnsupportedValue(f"the stored state of {entity} does not fit its state_type: {error}")
+                UnsupportedValue(f"the stored state of {self._entity()} does not fit its state_type: {error}")
             ) from None
         except BaseException as error:  # noqa: BLE001 - as above
             raise self._doomed(error) from None
@@ -230,17 +235,18 @@ class Context(msgspec.Struct, eq=False):
         except BaseException:  # noqa: BLE001 - the careful way raises it again, and says what does not fit
             data = self._encoded(value)
         if len(data) > self._env.limits.value_bytes_max:
-            raise self._too_large(f"the state of {self._spec.operator}[{shown(self._key)}]", data)
+            raise self._too_large(f"the state of {self._entity()}", data)
         self._cell.write(self._chain, data)
         return DONE
 
     def _encoded(self, value: Any) -> bytes:
+        if self._spec.read_only:
+            raise self._violation("put")
         try:
             encode = self._spec.encode_state
             return encode(value)
         except UnsupportedValue as error:
-            entity = f"{self._spec.operator}[{shown(self._key)}]"
-            raise self._doomed(UnsupportedValue(f"{entity}{error.path}: {error}")) from None
+            raise self._doomed(UnsupportedValue(f"{self._entity()}{error.path}: {error}")) from None
         except BaseException as error:  # noqa: BLE001 - a state type's own code can run here: it can raise anything
             raise self._doomed(error) from None
 
@@ -250,8 +256,14 @@ class Context(msgspec.Struct, eq=False):
         if left <= 0:
             self._refuse()
         self._left = left - 1
+        if self._spec.read_only:
+            raise self._violation("delete")
         self._cell.write(self._chain, None)
         return DONE
+
+    def sequence(self, name: str) -> EntitySequence:
+        """The entity's sequence `name` (1 to 128 characters): `await ….next()` gives numbers without gaps, from 1."""
+        return EntitySequence(self, name)
 
     @property
     def _made(self) -> Sequence[MadeCall]:
@@ -280,10 +292,13 @@ class Context(msgspec.Struct, eq=False):
 
         The `await` makes the call. As with `get`, a function that returns without it ends the transaction.
         """
+        return self._begin(call(self, operator, function_name, key, params))
+
+    def _begin(self, begun: Coroutine[Any, Any, Any]) -> Coroutine[Any, Any, Any]:
         if self._begun is not None:
             self._keep_open()
-        self._begun = calling = call(self, operator, function_name, key, params)
-        return calling
+        self._begun = begun
+        return begun
 
     def _keep_open(self) -> None:
         """Notes the last coroutine if it has not ended, because another one begins."""
@@ -321,6 +336,8 @@ class Context(msgspec.Struct, eq=False):
                 function = env.app.resolved[operator, function_name]
             except (KeyError, TypeError):
                 function = self._resolved(operator, function_name, key)
+            if self._spec.read_only and not function.read_only:
+                raise read_only.called(self._where(), self._spec.name, f"{function.operator}.{function.name}")
             keys = function.keys
             checked = keys.check(key)
             slot = keys.slot_of(checked, env.n_slots)
@@ -363,14 +380,13 @@ class Context(msgspec.Struct, eq=False):
         whose arguments changed is another call. An exception is logged as well, and aborts the transaction; for another
         attempt send another request. The result must be awaited, as with `call`.
         """
-        if self._begun is not None:
-            self._keep_open()
-        self._begun = calling = call_external(self, function, args)
-        return calling
+        return self._begin(call_external(self, function, args))
 
     def _external_call(self, function: Any, args: tuple[Any, ...]) -> ExternalCall:
         if self._left < 0:
             self._refuse()
+        if self._spec.read_only:
+            raise self._violation("call_external")
         self._externals += 1
         if not callable(function):
             raise self._doomed(
@@ -401,8 +417,15 @@ class Context(msgspec.Struct, eq=False):
 
     def uuid(self) -> UUID:
         """The invocation's next version-4 shaped UUID, derived from transaction id and call path."""
-        self._uuids += 1
-        return UUID(bytes=self._seed(b"uuid%d" % self._uuids), version=4)
+        self._ids += 1
+        return UUID(bytes=self._seed(b"uuid%d" % self._ids), version=4)
+
+    def unique_id(self) -> str:
+        """The next id: usually 26 characters, given nowhere else in the deployment, sorted by TID. It is no secret."""
+        if self._left < 0:
+            self._refuse()
+        self._ids += 1
+        return unique_id(self._env.tid, self._path, self._ids - 1)
 
     def _seed(self, purpose: bytes) -> bytes:
         return blake2b(self._path, digest_size=16, salt=self._env.tid.to_bytes(8, "big"), person=purpose[:16]).digest()
@@ -436,6 +459,9 @@ class Context(msgspec.Struct, eq=False):
 
     # Refusals ----------------------------------------------------------------------------------------------
 
+    def _entity(self) -> str:
+        return f"{self._spec.operator}[{shown(self._key)}]"
+
     def _where(self) -> str:
         return f"{self._spec.operator}.{self._spec.name} on {shown(self._key)}"
 
@@ -443,6 +469,9 @@ class Context(msgspec.Struct, eq=False):
         if self._doom is None:
             self._doom = error
         return error
+
+    def _violation(self, method: str) -> BaseException:
+        return self._doomed(read_only.used(self._where(), self._spec.name, method))
 
     def _forgotten(self) -> ForgottenAwait | None:
         """The error of a function that returned without awaiting all that it began; closes the coroutines."""

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from styx.errors import UnknownEntity
 from styx.messages import Reply, ReplyError
 from styx.model.context import Context
-from styx.model.function_spec import READ_FUNCTION, FunctionSpec
+from styx.model.function_spec import READ_FUNCTION, FunctionSpec, Hints
 from styx.model.operator import Operator
 from styx.values.codec import shown
 
@@ -21,6 +21,7 @@ UNKNOWN_ENTITY: Final = "unknown_entity"
 """The code of a read that found no state."""
 
 _ABSENT: Final = object()
+_READ_ONLY: Final = Hints(read_only=True)
 _functions: Final[WeakKeyDictionary[Operator, FunctionSpec]] = WeakKeyDictionary()
 
 
@@ -35,7 +36,7 @@ def read_function(operator: Operator) -> FunctionSpec:
     """The read of an operator; it is in no operator's `functions`, so nothing can call it from inside a transaction."""
     function = _functions.get(operator)
     if function is None:
-        function = _functions[operator] = operator.spec(READ_FUNCTION, _read)
+        function = _functions[operator] = operator.spec(READ_FUNCTION, _read, _READ_ONLY)
     return function
 
 

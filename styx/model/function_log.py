@@ -55,6 +55,10 @@ class Lines:
         else:
             self.lines.append(line)
 
+    def cut(self, place: tuple[bytes, bytes]) -> None:
+        """Drops the lines behind a place, (chain, path), in serial order."""
+        self.lines = [line for line in self.lines if (line.chain, line.path) < place]
+
 
 class FunctionLog:
     """`ctx.log("paid", amount=5)`, or `ctx.log.warning(…)` and so on: a message and named values.

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from styx.errors import ReadOnlyViolation
 from styx.model.partitioning import KeySpace
 from styx.model.signature import Signature
 from styx.native.interpreted import native
@@ -33,14 +34,18 @@ class Hints(NamedTuple):
 NO_HINTS: Final = Hints()
 
 
+def _no_state(value: Any) -> bytes:
+    raise ReadOnlyViolation("a write of a read-only function")
+
+
 class FunctionSpec:
     """One registered function: its name, its code and its signature (resolved when the app is built).
 
     `operator` is its operator's name; `keys` and what encodes and decodes state are its operator's, too: every call
     needs them. `client_data`: its arguments are data that a client sends, limited by the size of a request alone, and
-    an error in them is no abort of the app. `read_only` and `local` are the hints. `decode` makes (positional, keyword)
-    arguments of an encoded argument list; it raises `BadArguments`. `usual` holds decoders of short positional lists,
-    by their first byte; they raise what msgspec raises.
+    an error in them is no abort of the app. `read_only` and `local` are of the `hints`. `decode` makes (positional,
+    keyword) arguments of an encoded argument list; it raises `BadArguments`. `usual` holds decoders of short positional
+    lists, by their first byte; they raise what msgspec raises.
     """
 
     __slots__ = (
@@ -51,6 +56,7 @@ class FunctionSpec:
         "decode_state",
         "encode_state",
         "func",
+        "hints",
         "keys",
         "local",
         "name",
@@ -77,11 +83,13 @@ class FunctionSpec:
         self.name = name
         self.func = func
         self.client_data = False
+        self.hints = hints
         self.read_only = hints.read_only
         self.local = hints.local
         self.encode_state = encode_state
         self.decode_state = decode_state
-        self.pack_state = pack_state
+        # A read-only function has nothing that it could write with, so that `Context.put` need not ask.
+        self.pack_state = _no_state if hints.read_only else pack_state
         self.unpack_state = unpack_state
         self._signature: Signature | None = None
         self._decode_result: Callable[[bytes], Any] = decode_plain

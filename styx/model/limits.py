@@ -28,6 +28,15 @@ TIMEOUT_SECONDS_MAX: Final = 600.0
 CALLS_PER_FUNCTION_MAX: Final = 65_000
 """Calls one invocation can make: a call path has two bytes for each step."""
 
+PATCH_ROUNDS_MAX: Final = 16
+"""Rounds of an epoch's lock phase in which calls or results between slots change. Then the transactions in which they
+still do are carried into the next epoch.
+"""
+PATCH_ROUNDS_MORE: Final = 8
+"""Such rounds that the others have then. Behind these the lowest transaction that still changes is carried, with all
+higher ones.
+"""
+
 FUNCTION_SECONDS_DEFAULT: Final = 10.0
 SECONDS_MAX: Final = 86_400.0
 """A day: longer times than that are no limits."""
@@ -47,7 +56,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     transaction_bytes_max: int = 512 * MIB
     """Arguments and results of the calls of one transaction, all together; see `call_bytes`."""
     operations_max: int = 100_000
-    """Context operations (get, put, delete) one invocation may do."""
+    """Context operations (get, put, delete, uses of sequences) one invocation may do."""
     epoch_transactions_max: int = 250
     """Transactions one worker brings into one epoch.
 

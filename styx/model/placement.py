@@ -17,6 +17,7 @@ from zlib import crc32
 
 from styx.errors import BadKey, ConfigurationError
 from styx.model.partitioning import Key, KeyType, encode_part
+from styx.model.sequence import entities_of, owner_of
 from styx.values.codec import shown
 
 if TYPE_CHECKING:
@@ -112,8 +113,8 @@ def first_misplaced(
     """As `misplaced`, of all tables by slot and operator; those of operators that are not there are passed over."""
     for slot, tables in sorted(slots.items()):
         for name, table in sorted(tables.items()):
-            operator = operators.get(name)
-            found = None if operator is None else misplaced(operator, slot, table, n_slots)
+            operator = operators.get(owner_of(name))
+            found = None if operator is None else misplaced(operator, slot, entities_of(operator, name, table), n_slots)
             if found is not None:
                 return found
     return None

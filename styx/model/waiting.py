@@ -18,6 +18,7 @@ from styx.values.reading import Reading
 
 if TYPE_CHECKING:
     from styx.model.context import Context
+    from styx.model.sequence import EntitySequence
 
 
 class SyncCall(NamedTuple):
@@ -61,8 +62,24 @@ async def call_external(context: Context, function: Callable[..., Any], args: tu
     return decode_plain(data)
 
 
-for _coroutine in (call, call_external):
-    _coroutine.__qualname__ = f"Context.{_coroutine.__name__}"  # what Python calls a coroutine in its messages
+async def next_number(sequence: EntitySequence) -> int:
+    """The coroutine of `EntitySequence.next`."""
+    return sequence._take()
+
+
+async def last_number(sequence: EntitySequence) -> int:
+    """The coroutine of `EntitySequence.last`."""
+    return sequence._taken()
+
+
+# What Python calls a coroutine in its messages.
+for _coroutine, _called in (
+    (call, "Context.call"),
+    (call_external, "Context.call_external"),
+    (next_number, "EntitySequence.next"),
+    (last_number, "EntitySequence.last"),
+):
+    _coroutine.__qualname__ = _called
 
 
 def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
@@ -76,6 +93,9 @@ def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
         operator = getattr(begun["operator"], "name", begun["operator"])
         called = f"{_name(operator)}.{_name(begun['function'])}"
         return f"made a call to {called} and did not await it: write `await ctx.call(…)`, or ctx.call_async"
+    if coroutine.cr_code in (next_number.__code__, last_number.__code__):
+        asked = "next" if coroutine.cr_code is next_number.__code__ else "last"
+        return f"did not await {asked}() of its {begun['sequence']}: write `await ctx.sequence(…).{asked}()`"
     called = function_text(begun["function"])
     return f"made an outside call to {called} and did not await it: write `await ctx.call_external(…)`"
 

@@ -40,7 +40,7 @@ class Call(msgspec.Struct, array_like=True, tag=1, gc=False):
     `collided`: branches above have collided; the callee's ack says so, since the root may hear of nothing else in time.
     `share` is the exponent e of the share 2^-e that the callee must return to the root, -1 for a synchronous
     call, whose caller keeps the chain's share. `count` is the number of invocations of the transaction so far
-    along this way.
+    along this way. `read_only`: the transaction's root is a read-only function.
     """
 
     tid: int
@@ -59,10 +59,11 @@ class Call(msgspec.Struct, array_like=True, tag=1, gc=False):
     sequential: bool = False
     externals: dict[bytes, bytes] | None = None
     collided: bool = False
+    read_only: bool = False
 
 
 class CallSpec(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """An asynchronous call, by names, on its way to the worker that will send it as a `Call`."""
+    """A call by names: an asynchronous one on its way to the worker that will send it as a `Call`, or a patch's."""
 
     synchronous: bool
     slot: int
@@ -124,6 +125,28 @@ class ExternalDone(msgspec.Struct, array_like=True, tag=5, gc=False):
     outcome: bytes
 
 
+class Patch(msgspec.Struct, array_like=True, tag=6, gc=False):
+    """A change of what is cached of a transaction on `slot`, by what ran on `from_slot` in a round of the lock phase.
+
+    With a `call`: the call at `path` is this one. With a `result`: that is what the synchronous call at `path` gives.
+    With neither: the call at `path` is gone. `cached`: it replaces or withdraws the call that the execution step made.
+    The fields from `chain` on go with a call. They are for a slot that the transaction had no part on.
+    """
+
+    round: int
+    tid: int
+    slot: int
+    from_slot: int
+    path: bytes
+    call: CallSpec | None = None
+    result: bytes | None = None
+    cached: bool = False
+    chain: bytes = b""
+    root_slot: int = 0
+    timestamp_us: int = 0
+    externals: dict[bytes, bytes] | None = None
+
+
 class ExternalOutcome(msgspec.Struct, array_like=True, gc=False):
     """What an external function gave: an encoded value, or the (type, message) of its exception."""
 
@@ -139,7 +162,7 @@ def decode_outcome(data: bytes) -> ExternalOutcome:
     return _outcome_decoder.decode(data)
 
 
-WorkerMessage = Call | Result | Ack | Drop | ExternalDone
+WorkerMessage = Call | Result | Ack | Drop | ExternalDone | Patch
 
 
 class Frame(msgspec.Struct, array_like=True, gc=False):

@@ -76,7 +76,9 @@ class Conflicts(msgspec.Struct, array_like=True, tag=5, gc=False):
 class LockReport(msgspec.Struct, array_like=True, tag=6, gc=False):
     """A lock-phase round is over here: failures of transactions that other slots take part in.
 
-    Of those in `cut` a function was ended by the watchdog, and it is recorded that they take no part.
+    Of those in `cut` a function was ended by the watchdog, and it is recorded that they take no part. `patched` are the
+    transactions that sent patches in this round, from one slot to another. `sent` counts the patches that went to other
+    workers, by worker.
     """
 
     generation: int
@@ -84,6 +86,8 @@ class LockReport(msgspec.Struct, array_like=True, tag=6, gc=False):
     round: int
     failures: list[tuple[int, Failure]]
     cut: list[int] = []
+    patched: list[int] = []
+    sent: dict[int, int] = {}
 
 
 class SlotsStored(msgspec.Struct, array_like=True, tag=7, gc=False):
@@ -186,8 +190,10 @@ class Commit(msgspec.Struct, array_like=True, tag=5, gc=False):
 class LockDecision(msgspec.Struct, array_like=True, tag=6, gc=False):
     """A lock-phase round is decided: these transactions are out, with their final exception or (None) carried.
 
-    `final`: nothing failed, everything else commits and the epoch ends; what is said of a snapshot is as in `Commit`.
-    `anew`: the lock phase begins from its start without them; what earlier rounds decided is void.
+    `final`: nothing failed and nothing was patched, everything else commits and the epoch ends; what is said of a
+    snapshot is as in `Commit`.
+    `anew`: the lock phase begins from its start without them; what earlier rounds decided is void. Otherwise each
+    worker begins the next round once it has the patches of this one; `awaited` says how many of other workers it gets.
     """
 
     generation: int
@@ -199,6 +205,7 @@ class LockDecision(msgspec.Struct, array_like=True, tag=6, gc=False):
     hold: bool = False
     whole: list[int] = []
     anew: bool = False
+    awaited: dict[int, int] = {}
 
 
 class SnapshotEnded(msgspec.Struct, array_like=True, tag=7, gc=False):

@@ -1,7 +1,7 @@
 """From a worker's notes on ended transactions to log records, and to the mistakes that are kept.
 
-Everything goes through `logging`: mistakes to `styx.mistakes`, with an allowance a second, and lines of `ctx.log` to
-`styx.functions`.
+Everything goes through `logging`: mistakes to `styx.mistakes`, with an allowance a second, lines of `ctx.log` to
+`styx.functions`, and transactions that are carried again and again to `styx.carried`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from styx.errors import describe
 from styx.model.user_frames import Frame, UserFrames
+from styx.reports.carried import CarriedReports
+from styx.reports.json_lines import FIELDS
 from styx.reports.left_slots import LeftSlots
 from styx.reports.mistakes import Mistake, Mistakes, Place, key_text, now, places, printable
 from styx.worker.events import RunExternal
@@ -22,8 +24,6 @@ SHOWN_PER_SECOND_MAX: Final = 10
 """Mistakes that are logged; further ones are counted, and kept as far as their frames were looked at."""
 REFILL_SECONDS: Final = 1.0
 """The interval at which the allowance of exceptions to look at is refilled (`styx.worker.notes.CAPTURES_MAX`)."""
-FIELDS: Final = "styx"
-"""The attribute of log records that holds what they are about."""
 
 _mistakes_log = logging.getLogger("styx.mistakes")
 _functions_log = logging.getLogger("styx.functions")
@@ -35,6 +35,7 @@ class FunctionReports:
     def __init__(self, later: Callable[[float, Callable[[], None]], object]) -> None:
         self.notes = Notes()
         self.mistakes = Mistakes()
+        self.carried = CarriedReports()
         self.left = LeftSlots()
         self._later = later
         self._frames = UserFrames()
@@ -49,6 +50,8 @@ class FunctionReports:
     def take(self) -> None:
         """Tells what `notes` has; after each step of the worker that left some."""
         aborts, lines, aborts_left_out, lines_left_out = self.notes.take()
+        if self.notes.carried:
+            self.carried.take(*self.notes.take_carried())
         now_s = monotonic()
         if now_s - self._refilled_s >= REFILL_SECONDS:
             self._refilled_s = now_s

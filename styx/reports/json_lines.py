@@ -13,6 +13,8 @@ import msgspec
 from styx.errors import ConfigurationError
 
 FORMAT_VARIABLE: Final = "STYX_LOG_FORMAT"
+FIELDS: Final = "styx"
+"""The attribute of log records that holds what they are about."""
 _FORMATS: Final = ("text", "json")
 
 

@@ -15,11 +15,10 @@ from typing import Any, Final
 import msgspec
 
 from styx.reports.current_function import running
-from styx.reports.function_reports import FIELDS
-from styx.reports.json_lines import json_line, json_wanted
+from styx.reports.json_lines import FIELDS, json_line, json_wanted
 from styx.reports.mistakes import key_text
 
-_FOR_PEOPLE: Final = ("styx.functions", "styx.mistakes", "styx.requests", "styx.dev")
+_FOR_PEOPLE: Final = ("styx.carried", "styx.functions", "styx.mistakes", "styx.requests", "styx.dev")
 """Loggers whose lines stand by themselves on a developer's terminal."""
 
 _replaying: list[Callable[[], bool]] = []

@@ -30,7 +30,7 @@ class OperatorDescription(msgspec.Struct, frozen=True, kw_only=True):
     """One operator. `n_partitions` None means one for each slot; `functions` has each one's parameters as text.
 
     `key_type` is `str`, `int` or such as `(int, str)`; `partition_key` and `migrate` say whether the operator has its
-    own one.
+    own one. `hints` names what functions were registered with, of those that were.
     """
 
     n_partitions: int | None
@@ -38,6 +38,7 @@ class OperatorDescription(msgspec.Struct, frozen=True, kw_only=True):
     partition_key: bool
     functions: dict[str, list[str]]
     migrate: bool = False
+    hints: dict[str, list[str]] = {}
 
 
 class AppDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,6 +167,11 @@ def _describe_operator(operator: Operator) -> OperatorDescription:
             for name, function in sorted(operator.functions.items())
         },
         migrate=operator.migration is not None,
+        hints={
+            name: [hint for hint, given in function.hints._asdict().items() if given]
+            for name, function in sorted(operator.functions.items())
+            if any(function.hints)
+        },
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from styx.model.sequence import holds_sequences, owner_of
 from styx.state.table import NEWEST, Changes, Entries, Table, without_deleted
 
 IDEMPOTENCY_TABLE: Final = "\0idempotency"
@@ -93,10 +94,12 @@ def merge_into(older: Delta, newer: Delta) -> None:
 
 
 def holdings(states: Iterable[SlotState]) -> tuple[int, list[str]]:
-    """(entities that have state in these slots, names of their operators)."""
-    counts: dict[str, int] = {}
+    """(entities that have state in these slots, names of the operators whose entities have state or sequences)."""
+    entities = 0
+    operators: set[str] = set()
     for state in states:
-        for operator, table in state.at(NEWEST).items():
+        for name, table in state.at(NEWEST).items():
             if table:
-                counts[operator] = counts.get(operator, 0) + len(table)
-    return sum(counts.values()), sorted(counts)
+                operators.add(owner_of(name))
+                entities += 0 if holds_sequences(name) else len(table)
+    return entities, sorted(operators)

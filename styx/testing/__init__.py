@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from styx.model.execution import Outcome
-from styx.testing.fixture import EmbeddedCluster, embedded_cluster
+from styx.testing.fixture import CarriedTooOften, EmbeddedCluster, embedded_cluster
 from styx.testing.history import HistoryReport, SerializabilityViolation, check_history, state_hash
 from styx.testing.recorded_history import HistoryReleased, RecordedHistory, read_history, read_history_of
 from styx.testing.serial import MissingExternal, SerialReference
 
 __all__ = [
+    "CarriedTooOften",
     "EmbeddedCluster",
     "HistoryReleased",
     "HistoryReport",

@@ -21,6 +21,7 @@ from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAU
 from styx.errors import ConfigurationError
 from styx.model.app import App
 from styx.model.limits import Limits
+from styx.reports.carried import ADVICE, SEE, carried_text
 from styx.testing.history import HistoryReport, check_history
 from styx.testing.patience import PATIENCE_SECONDS
 from styx.testing.recorded_history import read_history
@@ -36,18 +37,28 @@ def embedded_cluster(
     n_slots: int = N_SLOTS_DEFAULT,
     limits: Limits | None = None,
     snapshot_interval: float = SNAPSHOT_SECONDS_DEFAULT,
+    carried_max: int | None = None,
 ) -> EmbeddedCluster:
     """A client with an engine of its own; use it as `async with`. Parameters as those of `styx.embedded`.
 
-    `data_dir` (pytest's `tmp_path`, say) must be new, because the history is checked from its beginning.
+    `data_dir` (pytest's `tmp_path`, say) must be new, because the history is checked from its beginning. `carried_max`:
+    a transaction may be carried into the next epoch so many times, 2 for example; the check raises `CarriedTooOften` if
+    one was carried more often. None: as often as it takes. Raises `ConfigurationError` for a number below 0.
     """
-    return EmbeddedCluster(app, data_dir, n_slots, limits, snapshot_interval)
+    if carried_max is not None and (type(carried_max) is not int or carried_max < 0):
+        raise ConfigurationError(f"carried_max is a number of times from 0 on, such as 2, or None: got {carried_max!r}")
+    return EmbeddedCluster(app, data_dir, n_slots, limits, snapshot_interval, carried_max)
+
+
+class CarriedTooOften(AssertionError):
+    """A transaction was carried more often than the test allows; the message names its function and what changed."""
 
 
 class EmbeddedCluster(EmbeddedClient):
     """An `EmbeddedClient` that checks its history when its block is left without an exception.
 
     `report` then says what was checked; `SerializabilityViolation` explains the first thing that was wrong.
+    `crash_and_recover` checks `carried_max` as well, because a start counts anew.
     """
 
     def __init__(
@@ -57,6 +68,7 @@ class EmbeddedCluster(EmbeddedClient):
         n_slots: int,
         limits: Limits | None,
         snapshot_interval: float,
+        carried_max: int | None = None,
     ) -> None:
         self._options: dict[str, Any] = {
             "n_slots": n_slots,
@@ -65,6 +77,7 @@ class EmbeddedCluster(EmbeddedClient):
             "keep_log": True,
         }
         self._data_dir = data_dir
+        self._carried_max = carried_max
         super().__init__(EmbeddedEngine(app, data_dir, **self._options))
         self.report: HistoryReport | None = None
 
@@ -80,7 +93,7 @@ class EmbeddedCluster(EmbeddedClient):
     async def check(self) -> HistoryReport:
         """Waits until all requests are answered and checks the history so far.
 
-        Raises `SerializabilityViolation`, and `TimeoutError` if requests stay unanswered.
+        Raises `SerializabilityViolation`, `CarriedTooOften`, and `TimeoutError` if requests stay unanswered.
         """
         engine = self.engine
         if not await engine.settled(SETTLE_SECONDS_MAX):
@@ -100,12 +113,19 @@ class EmbeddedCluster(EmbeddedClient):
             externals=history.externals,
             complete=True,
         )
+        self._check_carried()
         return self.report
+
+    def _check_carried(self) -> None:
+        worst = self.engine.reports.carried.worst
+        if self._carried_max is not None and worst is not None and worst.times > self._carried_max:
+            raise CarriedTooOften(f"{carried_text(worst)}. carried_max is {self._carried_max}. {ADVICE}{SEE}")
 
     async def crash_and_recover(self) -> None:
         """Loses power and starts again on the same directory; requests under way get `OutcomeUnknown`."""
         if self._data_dir is None:
             raise ConfigurationError("there is nothing to recover from in memory: give embedded_cluster a data_dir")
+        self._check_carried()
         self.crash()
         self.engine = EmbeddedEngine(self.engine.app, self._data_dir, **self._options)
         await self.engine.start()

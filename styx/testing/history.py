@@ -21,6 +21,7 @@ from styx.model.app import App
 from styx.model.execution import ErrorTriple, Outcome
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
+from styx.model.sequence import decode_number, holds_sequences
 from styx.testing.serial import Entity, ExternalResult, MissingExternal, SerialReference, State
 from styx.values.codec import shown
 
@@ -28,6 +29,9 @@ PREVIOUS_SHOWN_MAX: Final = 5
 """Earlier transactions on the same entities that an explanation lists."""
 DIFFERENCES_SHOWN_MAX: Final = 10
 """Entities, or requests without a reply, that an explanation lists."""
+
+READ_ONLY_PHASE: Final = 0
+"""In this phase of an epoch nothing is written."""
 
 Requests = Mapping[str, tuple[Request, int]]
 """By request id: the request and the time it entered the log, in microseconds since 1970."""
@@ -88,6 +92,8 @@ def check_history(
 ) -> HistoryReport:
     """Checks a whole history from `initial_state` (default: empty) on; `complete` also asks for a reply to
     each request.
+
+    A read-only function's reply must be of phase 0, and no other transaction may commit in that phase.
 
     `final_state` None: the state is not compared. `limits` and `n_slots` are the deployment's. `externals` are the
     logged results of external functions by key; an abort that needs one that is missing is counted as
@@ -161,6 +167,7 @@ class _History:
                 continue
             if not _agrees(reply, expected):
                 raise SerializabilityViolation(self._explain_reply(reference, index, expected, initial))
+            self._check_phase(reply, reference.read_only)
             if expected.error is None:
                 committed += 1
             elif expected.error[0] == "aborted":
@@ -180,6 +187,14 @@ class _History:
             state=reference.state,
             state_hash=state_hash(reference.state),
         )
+
+    def _check_phase(self, reply: ReplyRecord, read_only: bool | None) -> None:
+        if read_only and reply.phase != READ_ONLY_PHASE:
+            raise SerializabilityViolation(f"a read-only function has another phase than 0:\n  {self._line(reply)}")
+        if read_only is False and reply.phase == READ_ONLY_PHASE and reply.error is None:
+            raise SerializabilityViolation(
+                f"a function that may write has committed in phase 0:\n  {self._line(reply)}"
+            )
 
     def _run(self, reference: SerialReference, reply: ReplyRecord) -> Outcome:
         """The request's outcome on the version of the app that its epoch ran on."""
@@ -303,6 +318,8 @@ class _History:
         if data is None:
             return "nothing"
         try:
+            if holds_sequences(entity[0]):
+                return shown(decode_number(data))
             return shown(self.app.operator(entity[0]).decode_state(data))
         except Exception:  # noqa: BLE001 - damaged state is what is being reported
             return f"undecodable {shown(data)}"

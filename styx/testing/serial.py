@@ -34,6 +34,7 @@ from styx.model.execution import (
 from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
+from styx.model.sequence import holds_sequences, owner_of
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more, transaction_limits
 from styx.protocol.frames import decode_outcome
@@ -70,7 +71,8 @@ class SerialReference:
     """Runs requests one after the other against a dictionary.
 
     `state` maps (operator name, key) to the encoded state and may be read, filled or replaced between runs.
-    `entities` lists which entities the last transaction was on, in order. `limits` and `n_slots` must be the
+    `entities` lists which entities the last transaction was on, in order. `read_only` says whether its root is a
+    read-only function, None if the request was refused. `limits` and `n_slots` must be the
     deployment's, because they decide outcomes and what `ctx.partition` says.
     """
 
@@ -87,6 +89,7 @@ class SerialReference:
         self.externals = _NO_EXTERNALS if externals is None else externals
         self.state: State = {}
         self.entities: list[Entity] = []
+        self.read_only: bool | None = None
 
     def run(self, tid: int, timestamp_us: int, request: Request) -> Outcome:
         """One transaction from start to end; only a committed one changes `state`.
@@ -94,11 +97,12 @@ class SerialReference:
         `timestamp_us`: microseconds since 1970, what `ctx.now()` gives. Raises `MissingExternal`; nothing that the
         request or the app does wrong raises, it is in the outcome.
         """
-        self.entities = []
+        self.entities, self.read_only = [], None
         try:
             target = resolve_request(self.app, request, self.limits, self.n_slots)
         except InTransactionError as error:
             return Outcome(None, rejection(error))
+        self.read_only = target.function.read_only
         transaction = _Transaction(self, tid, timestamp_us)
         root = _Call(b"", target.function, target.key, request.params)
         try:
@@ -116,8 +120,10 @@ class SerialReference:
         self.app = app
         readers: dict[str, StateReader] = {}
         for (operator, key), data in self.state.items():
-            if operator not in app.operators:
-                raise ValueError(f"{entity_name(operator, key)}: the version has no operator {operator!r}")
+            if owner_of(operator) not in app.operators:
+                raise ValueError(f"{entity_name(operator, key)}: the version has no operator {owner_of(operator)!r}")
+            if holds_sequences(operator):
+                continue
             if operator not in readers:
                 readers[operator] = StateReader(app.operators[operator], self.limits.value_bytes_max)
             try:
@@ -199,6 +205,9 @@ class _Overlay(Cell):
             self._entities.append((operator, key))
             writes[operator, key] = value
         return result
+
+    def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
+        return _Overlay(self._state, self._writes, (table, key), self._entities)
 
 
 class _Transaction(Environment):

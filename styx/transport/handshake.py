@@ -27,7 +27,7 @@ from styx.errors import ConfigurationError
 from styx.transport.frame import UNAUTHENTICATED_FRAME_BYTES_MAX, prefix_of
 from styx.values.codec import shown
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Of everything that processes of a cluster must have in common: handshake, messages, what stands in log and store, and
 the outcomes that a recorded epoch has. Both sides must have the same one; releases that share it can be mixed.
 """

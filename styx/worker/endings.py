@@ -45,7 +45,7 @@ class Endings(RootAccounts):
 
     def _raised(self, invocation: Invocation, error: BaseException) -> None:
         invocation.end()
-        if type(error) is CallLimitExceeded and not invocation._footprint.sequential:
+        if type(error) is CallLimitExceeded and not self._counted_exactly(invocation):
             self._over_limit(invocation)
             return
         if type(error) is not FunctionTooLong or error is not invocation._doom:
@@ -62,6 +62,13 @@ class Endings(RootAccounts):
         if self._notes is not None:
             self._notes.raised(invocation, doom, failure._replace(code="aborted"))  # as in the reply
         self._failed(invocation, failure)
+
+    def _counted_exactly(self, invocation: Invocation) -> bool:
+        """Whether `_called` is the count of the serial execution. In the root's chain of a read-only transaction it is:
+        that chain runs before all others, and never again.
+        """
+        footprint = invocation._footprint
+        return footprint.sequential or (footprint.read_only and not invocation._chain_id)
 
     def _over_limit(self, invocation: Invocation) -> None:
         # The exact count needs an order: the transaction leaves this epoch and comes back in sequential mode.
@@ -159,7 +166,6 @@ class Endings(RootAccounts):
 
     def _failed(self, invocation: Invocation, failure: Failure) -> None:
         invocation.end()
-        invocation._failed = True
         if invocation.synchronous:
             self._answer(invocation, None, [], failure)
         else:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from styx.model.execution import ErrorTriple
 from styx.native.interpreted import native
-from styx.protocol.frames import Ack, Call, Drop, ExternalDone, Result
+from styx.protocol.frames import Ack, Call, Drop, ExternalDone, Patch, Result
 from styx.protocol.messages import Commit, Conflicts, Done, EpochStarted, LockDecision, LockReport, Validate
 from styx.sequencer.epoch_record import EpochPlan, EpochRecord, SlotBatch, Verdicts, encode
 from styx.worker import cuts, validation
@@ -56,7 +56,10 @@ class Epoch:
         self._locked: frozenset[int] = frozenset()
         self._locks: LockRounds | None = None
         self._lock_report: LockReport | None = None
+        self._lock_decision: LockDecision | None = None
+        self._early: list[Patch] = []
         self._outcomes: list[ExternalDone] = []
+        self._ended = self._carried = 0
         self._local: LocalPhase | None = None
         self._decision: Commit | LockDecision | None = None
 
@@ -100,7 +103,7 @@ class Epoch:
             self._tell(EpochStarted(generation.number, epoch))
         self._executor.begin(epoch, roots)
         for message in generation.early.pop(epoch, ()):
-            self._executor.deliver(message)
+            self.deliver(message)
         self._watch.sequenced(self._executor)
 
     def _leave_out(self, local: list[RootTransaction]) -> None:
@@ -123,9 +126,14 @@ class Epoch:
         elif self.step is Step.EXECUTING:
             self._executor.run(self._limits.slice_invocations)
 
-    def deliver(self, message: Call | Result | Ack | Drop) -> None:
-        """Takes a peer's message to this epoch. After barrier 1 such a message is void."""
-        if self.step is Step.EXECUTING:
+    def deliver(self, message: Call | Result | Ack | Drop | Patch) -> None:
+        """Takes a peer's message to this epoch. After barrier 1 all but patches are void."""
+        if isinstance(message, Patch):
+            if self._locks is None:  # the sender has heard of barrier 2 before
+                self._early.append(message)
+            else:
+                self._locks.arrive(message)
+        elif self.step is Step.EXECUTING:
             self._executor.deliver(message)
 
     def outcome(self, done: ExternalDone) -> None:
@@ -147,6 +155,8 @@ class Epoch:
         if self.step is Step.VALIDATING:
             self._report_conflicts()
         self._report_locks()
+        if self._lock_decision is not None:
+            self._next_round(self._lock_decision)
         if self._decision is not None:
             self._end_local()
 
@@ -212,6 +222,8 @@ class Epoch:
         locked = self._locked = frozenset(decision.locked)
         gone = {*barrier.aborted, *barrier.deferred}
         left = locked | gone
+        # A read-only transaction touched nothing that validation or the lock phase knows of.
+        ahead = gone | self._executor.read_only if self._executor.read_only else gone
         for slot in slots.values():
             validation.commit(slot, left)
         roots = self._executor.roots_in_order()
@@ -222,17 +234,23 @@ class Epoch:
             self._notes.at_commit(slots.values(), aborted, left, self._executor.roots)
         # Phase by phase, because replies are remembered and forgotten in serial order, and a snapshot restores that
         # order.
-        if gone:
+        if ahead:
+            ended = list[RootTransaction]()
             for root in roots:
                 if root.overflow or root.external:
                     generation.intake.defer(root)
-                elif root.tid in gone:
-                    self._end([root], 0)
+                elif root.tid in ahead:
+                    ended.append(root)
+            self._end(ended, 0)
+            left = left | ahead
         self._end([root for root in roots if root.tid not in left] if left else roots, 1)
         if not locked:
             self._go_local(decision)
             return
-        self._locks = LockRounds(slots, locked, set(barrier.large), self._executor.running, self._unlocked, self._notes)
+        executor, large = self._executor, set(barrier.large)
+        self._locks = LockRounds(slots, locked, large, executor.running, self._unlocked, self._notes, executor.newcomer)
+        for patch in self._early:
+            self._locks.arrive(patch)
         self.step = Step.LOCKING
         self._watch.locks(len(self._executor.roots.keys() & locked))
         self._begin_round()
@@ -252,9 +270,23 @@ class Epoch:
             self._reported = True
             cut = cuts.of_locks(locks.cut(), self.patience)
             self._effects.extend(self._log.verdicts([], cut))
-            self._lock_report = LockReport(self._generation.number, self.number, locks.number, locks.failures(), cut)
+            sent = self._send(locks.outgoing)
+            number, failures = locks.number, locks.failures()
+            self._lock_report = LockReport(
+                self._generation.number, self.number, number, failures, cut, locks.patched, sent
+            )
             self._report_locks()
         self._watch.slice_ends()
+
+    def _send(self, patches: list[Patch]) -> dict[int, int]:
+        """Sends patches to other workers. Returns how many each of them gets."""
+        sent: dict[int, int] = {}
+        owners, outbox = self._executor.owners, self._executor.outbox
+        for patch in patches:
+            owner = owners[patch.slot]
+            outbox.send(owner, patch)
+            sent[owner] = sent.get(owner, 0) + 1
+        return sent
 
     def _report_locks(self) -> None:
         if self._lock_report is not None and not self._log.undurable:
@@ -268,13 +300,13 @@ class Epoch:
         assert locks is not None
         assert decision.epoch == self.number
         if not decision.final:
-            locks.decided(decision)
-            self._begin_round()
+            self._next_round(decision)
             return
         locks.commit()
         locked = [root for root in self._executor.roots_in_order() if root.tid in self._locked]
         self._end([root for root in locked if locks.end(root)], 2)
         self._generation.intake.carried += locks.carried
+        self._carried = len(locks.carried)
         self._go_local(decision)
 
     # Phase 3 -----------------------------------------------------------------------------------------------
@@ -326,6 +358,18 @@ class Epoch:
         if last is not None and epoch == self.number and last.snapshot:
             self._decision = replace(last, snapshot=False, hold=False)
 
+    def _next_round(self, decision: LockDecision) -> None:
+        """Begins the round behind a decision, once all patches of the round before it are here."""
+        locks = self._locks
+        assert locks is not None
+        awaited = 0 if decision.anew else decision.awaited.get(self._executor.worker, 0)
+        if not locks.has_arrived(decision.round, awaited):
+            self._lock_decision = decision
+            return
+        self._lock_decision = None
+        locks.decided(decision)
+        self._begin_round()
+
     def _end(self, roots: list[RootTransaction], phase: int) -> None:
         self._watch.ends(roots)
         for root in roots:
@@ -333,6 +377,7 @@ class Epoch:
                 self._generation.intake.ended(root)
         self._generation.replies.add(roots, phase)
         self._generation.ended += len(roots)
+        self._ended += len(roots)
 
     def _close(self, last: Commit | LockDecision) -> None:
         barrier, generation = self._barrier, self._generation
@@ -340,7 +385,9 @@ class Epoch:
         self._watch.committed(self.number, generation.slots, self._locks, self._local)
         generation.counter += barrier.new_max
         self._effects.extend(generation.replies.take())
-        generation.intake.pressure.ended(self._executor.roots.values(), generation.replies.n_bytes)
+        pressure = generation.intake.pressure
+        pressure.ended(self._executor.roots.values(), generation.replies.n_bytes)
+        pressure.contended(self._ended, self._carried, not generation.intake.backlog)
         self._executor.end()
         generation.plans.pop(self.number, None)
         for done in self._outcomes:
@@ -358,6 +405,9 @@ def done_report(
     aborted, collided, deferred, large = list[int](), list[int](), list[int](), list[int]()
     growing_max = invocations_max // 2
     for root in roots:
+        if root.collided and root.failure is not None:
+            # Its branches could not see each other, and calls of the failed one were never made.
+            root.overflow = True
         if root.overflow or root.external:
             deferred.append(root.tid)
         elif root.collided:

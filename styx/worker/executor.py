@@ -14,18 +14,18 @@ from msgspec.structs import astuple
 
 from styx.errors import InTransactionError
 from styx.model.app import App
-from styx.model.context import CLOSED
+from styx.model.context import CLOSED, Cell
 from styx.model.execution import failure_of, foreign_await_error, start, unfinished
 from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import Limits
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import FirstSteps, calls_more
 from styx.native.interpreted import RETURNED, USUAL, Steps
-from styx.protocol.frames import Ack, Call, Drop, Result
+from styx.protocol.frames import Ack, Call, Drop, Patch, Result
 from styx.worker.blame import blame_invocation
 from styx.worker.endings import Endings
 from styx.worker.external_calls import known_outcome, pending
-from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint
+from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint, StartingCell
 from styx.worker.invocation import CUT_CODE, Doomed, Invocation, abandon, external_failure
 from styx.worker.notes import Notes, refusal_by
 from styx.worker.outbox import outgoing_call
@@ -40,10 +40,10 @@ class Executor(Endings):
     """The first execution of each epoch's transactions on one worker. `owners` maps every slot to its worker.
 
     `invocation` is the class of the contexts that functions get; a host may replace it between epochs by a class that
-    measures. `calls` counts the functions started in all epochs. The other fields belong to the open epoch. `_ready`
-    are the invocations to start, of which the first `_started` have started. `_waiting` are the invocations that wait
-    for another worker, by TID, slot and call path. `_suspended` are all invocations that have waited, each with the
-    means to continue its coroutine.
+    measures. `calls` counts the functions started in all epochs. The other fields belong to the open epoch. `read_only`
+    are the TIDs of its read-only transactions with their root on this worker. `_ready` are the invocations to start, of
+    which the first `_started` have started. `_waiting` are the invocations that wait for another worker, by TID, slot
+    and call path. `_suspended` are all invocations that have waited, each with the means to continue its coroutine.
     """
 
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int, notes: Notes | None = None) -> None:
@@ -53,6 +53,7 @@ class Executor(Endings):
         self.invocation: type[Invocation] = Invocation
         self._ready: list[Invocation] = []
         self._started = 0
+        self.read_only: set[int] = set()
         self.calls = 0
         self._waiting: dict[tuple[int, int, bytes], Invocation] = {}
         self._suspended: dict[Invocation, Steps] = {}
@@ -80,8 +81,18 @@ class Executor(Endings):
             assert function is not None, "a request that was refused is to run"
             here = slots[slot]
             footprint = here.footprints[tid] = Footprint(
-                app, limits, n_slots, tid, root.timestamp_us, slot, slot, root.sequential, root.externals
+                app,
+                limits,
+                n_slots,
+                tid,
+                root.timestamp_us,
+                slot,
+                slot,
+                root.sequential,
+                function.read_only,
+                root.externals,
             )
+            footprint.here = here
             self._enqueue(footprint, here, function, root.key, root.params, b"", b"", 0, 1, slot)
 
     def end(self) -> None:
@@ -105,6 +116,8 @@ class Executor(Endings):
         self.roots = {}
         self._in_order = None
         self.open_roots = 0
+        if self.read_only:
+            self.read_only = set()
         if self.cut or self.cut_roots:
             self.cut, self.cut_roots = set(), []
         self.stopped.clear()
@@ -157,12 +170,21 @@ class Executor(Endings):
         elif type(message) is Drop:
             self._bury(message.tid)
 
+    def newcomer(self, patch: Patch) -> Footprint:
+        """The footprint of a transaction that a patch brings to a slot in the lock phase."""
+        tid, at, time_us, root_slot = patch.tid, patch.slot, patch.timestamp_us, patch.root_slot
+        footprint = Footprint(
+            self.app, self.limits, self.n_slots, tid, time_us, at, root_slot, False, False, patch.externals
+        )
+        footprint.here = self.slots[at]
+        return footprint
+
     # Invocations -------------------------------------------------------------------------------------------
 
     def _take_call(self, call: Call) -> None:
         fields: tuple[Any, ...] = astuple(call)  # at once: compiled code reaches a Struct's fields slowly
         tid, root_slot, from_slot, at, operator, name, key, params, path, chain, *others = fields
-        share, count, timestamp_us, sequential, externals, collided = others
+        share, count, timestamp_us, sequential, externals, collided, read_only = others
         slot = self.slots[at]
         footprint = slot.footprints.get(tid)
         if footprint is None:
@@ -175,8 +197,10 @@ class Executor(Endings):
                 at,
                 root_slot,
                 sequential,
+                read_only,
                 externals,
             )
+            footprint.here = slot
         if footprint.dead:
             return
         if collided:
@@ -201,22 +225,29 @@ class Executor(Endings):
     ) -> Invocation:
         """Makes an invocation on this worker and appends it to those that are ready."""
         operator = function.operator
-        cells = slot.cells[operator]
-        cell = cells.get(key)
-        if cell is None:
-            try:
-                found = slot.found[operator]
-            except KeyError:
-                found = slot.find(operator)
-            cell = cells[key] = EntityCell(footprint, key, found)
-        elif cell.footprint is not footprint:
-            cell = slot.shared_cell(cell, footprint, operator)
+        seen: Cell
+        if footprint.read_only:
+            if not path:
+                self.read_only.add(footprint.tid)
+            seen = StartingCell(key, slot.found.get(operator) or slot.find(operator))
+        else:
+            cells = slot.cells[operator]
+            cell = cells.get(key)
+            if cell is None:
+                try:
+                    found = slot.found[operator]
+                except KeyError:
+                    found = slot.find(operator)
+                cell = cells[key] = EntityCell(footprint, key, found)
+            elif cell.footprint is not footprint:
+                cell = slot.shared_cell(cell, footprint, operator)
+            seen = cell
         kind: Annotated[type[Invocation], USUAL] = self.invocation
         invocation = kind(
             key,
             footprint,
             function,
-            cell,
+            seen,
             path,
             SEQUENTIAL_CHAIN if footprint.sequential else chain,
             self._operations_max,
@@ -406,8 +437,10 @@ class Executor(Endings):
                     call_slot,
                     footprint.root_slot,
                     footprint.sequential,
+                    footprint.read_only,
                     footprint.externals,
                 )
+                here.here = slot
             else:
                 here = known
             if footprint.collided:

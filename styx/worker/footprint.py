@@ -22,7 +22,12 @@ from styx.state.table import Reader
 
 if TYPE_CHECKING:
     from styx.worker.invocation import Invocation
+    from styx.worker.local_cells import LocalCells
     from styx.worker.notes import Raised
+    from styx.worker.slot import Slot
+
+Writes = dict[tuple[str, Any], bytes | None]
+"""Encoded states by (table, key); None: deleted."""
 
 SEQUENTIAL_CHAIN = b""
 """Visibility chain of a transaction in sequential mode: every branch sees everything before it."""
@@ -106,12 +111,47 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
         footprint.accesses.append(access)
         return access.result(self.found)
 
+    def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
+        """As `Cell.sibling`."""
+        footprint = self.footprint
+        slot = footprint.here
+        assert slot is not None, "a transaction without a slot has no state"
+        return slot.cell(footprint, table, key)
+
     def final_value(self) -> bytes | None:
         """The value that the transaction leaves. Without a collision all writers are on one line of calls, and the
         lowest wrote last.
         """
         values = self.values
         return self.value if values is None else values[max(values, key=len)]
+
+
+@native
+@plain_stores
+class StartingCell(msgspec.Struct, Cell, eq=False, gc=False):
+    """One entity as a read-only transaction sees it: the state at the epoch's beginning, whatever others do in the
+    epoch. No slot keeps it, so validation never meets it.
+    """
+
+    key: Any
+    found: Reader
+
+    def read(self, chain: bytes) -> bytes | None:
+        """The state at the epoch's beginning."""
+        return self.found(self.key)
+
+    def write(self, chain: bytes, value: bytes | None) -> None:
+        raise AssertionError("a read-only transaction writes")
+
+    def access(self, access: Access) -> Any:
+        raise AssertionError("a read-only transaction writes")
+
+    def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
+        """As `Cell.sibling`."""
+        assert isinstance(environment, Footprint), "a read-only function runs in a transaction"
+        slot = environment.here
+        assert slot is not None, "a transaction without a slot has no state"
+        return StartingCell(key, slot.find(table))
 
 
 def _concurrent(a: bytes, b: bytes) -> bool:
@@ -128,9 +168,13 @@ class Footprint(msgspec.Struct, Environment, eq=False):
 
     `invocations` is the cached call graph of this slot. `dead`: the transaction has left the epoch, and further
     messages to it are void. `sent` counts the calls made on this slot and, with `Limits.call_bytes`, the large results
-    of calls that ran on it. `pending_external` is the external call that the transaction has to wait for. `accesses`
-    are the accesses to many entities at once, which have no cells. Two fields belong to the last run: `raised` is its
-    first exception in serial order, `lines` are the lines that its functions logged.
+    of calls that ran on it. `read_only`: the root is a read-only function, so all functions of the transaction are, and
+    it has no cells. `pending_external` is the external call that the transaction has to wait for. `accesses`
+    are the accesses to many entities at once, which have no cells. `here` is the slot itself, None if no function runs,
+    and `local` its entities in phase 3.
+    Four fields belong to the last run: `raised` is its first exception in serial order, `lines` are the lines that its
+    functions logged, `siblings` are the entries that a re-run touched although no invocation is on them, and `beside`
+    what an unchanged one wrote to them.
     """
 
     app: App
@@ -141,6 +185,7 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     slot: int
     root_slot: int
     sequential: bool
+    read_only: bool
     externals: dict[bytes, bytes] | None
     invocations: list[Invocation] = []
     accesses: list[Access] | None = None
@@ -150,6 +195,10 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     pending_external: ExternalCall | None = None
     raised: Raised | None = None
     lines: Lines | None = None
+    here: Slot | None = None
+    local: LocalCells | None = None
+    siblings: list[tuple[str, Any]] | None = None
+    beside: Writes | None = None
 
     def add_line(self, line: Line) -> None:
         """As `Environment.add_line`."""
@@ -159,9 +208,17 @@ class Footprint(msgspec.Struct, Environment, eq=False):
         self.lines.add(line)
 
     def run_again(self) -> None:
-        """Drops the notes of the run before."""
+        """Drops what is left of the run before."""
         self.raised = None
         self.lines = None
+        self.siblings = None
+        self.beside = None
+
+    def touches(self, table: str, key: Any) -> None:
+        """Notes an entry that a re-run touches although no invocation is on it."""
+        if self.siblings is None:
+            self.siblings = []
+        self.siblings.append((table, key))
 
     @property
     def spread(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from styx.model.app import App
 from styx.model.limits import Limits
-from styx.protocol.frames import Ack, Call, Drop, Result
+from styx.protocol.frames import Ack, Call, Drop, Patch, Result
 from styx.protocol.messages import NOTHING, Reached, Recover
 from styx.schema.state_reading import converts
 from styx.sequencer.epoch_record import EpochPlan
@@ -53,7 +53,7 @@ class Generation:
         self.recorded_until = -1
         self.answered: Reached = NOTHING
         self.joined = -1
-        self.early: dict[int, list[Call | Result | Ack | Drop]] = {}
+        self.early: dict[int, list[Call | Result | Ack | Drop | Patch]] = {}
         self.ended = 0
         self.stored: SlotPartsStored | None = None
         self.replies_durable = -1

@@ -155,17 +155,18 @@ class Intake:
         has_room = self.pressure.begin(roots)
         batches = []
         slots = sorted(self._sequencers)
+        # Slots without requests leave their share to the others, so that a busy one can fill an epoch by itself.
+        busy = {slot for slot in slots if self._sequencers[slot].count and slot not in full}
         # At least one outcome fits, so each gets its turn.
         outcome_bytes = max(OUTCOME_BYTES_MAX, 2 * self._limits.value_bytes_max)
-        room = max(0, self.pressure.transactions - len(roots))
-        if self.pressure.congested:
-            room = 0
+        room = 0 if self.pressure.congested else self.pressure.room(len(roots))
         turn = self._turn % len(slots) if slots else 0
         moves = room > 0
-        for left, slot in zip(range(len(slots), 0, -1), slots[turn:] + slots[:turn], strict=True):
-            share = 0 if slot in full else -(-room // left)
+        for slot in slots[turn:] + slots[:turn]:
+            share = -(-room // len(busy)) if slot in busy else 0
+            busy.discard(slot)
             sequencer = self._sequencers[slot]
-            if left == len(slots) and share and has_room is not None and sequencer.passed:
+            if slot == slots[turn] and share and has_room is not None and sequencer.passed:
                 # The oldest request of the first slot may find no room beside the carried transactions, epoch after
                 # epoch. So room is reserved for it: no other large request precedes it, and the slot stays first.
                 moves = self.pressure.reserve(sequencer.oldest)

@@ -63,8 +63,7 @@ class Invocation(Context, eq=False):
 
     `_caller` is the waiting invocation on this worker, None for a chain's outermost function or a remote caller.
     `_share` is as in `Call`. `_below` collects the asynchronous calls of synchronous callees (None: none yet).
-    `_results` has the awaited results by call index. `_failed`: the invocation ended in an exception, so the
-    asynchronous calls of its chain were never sent.
+    `_results` has the awaited results by call index.
     """
 
     if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from typing import Any, Final
 import msgspec
 
 from styx.model.access import Access
-from styx.model.context import Cell
+from styx.model.context import Cell, Environment
 from styx.native.interpreted import native, plain_stores
 from styx.state.table import Reader
+from styx.worker.footprint import Footprint
 from styx.worker.slot import Slot
 
 _UNREAD: Final = b"unread"
@@ -52,6 +53,13 @@ class LocalCell(msgspec.Struct, Cell, eq=False, gc=False):
 
     def access(self, access: Access) -> Any:
         raise AssertionError("what touches many entities at once is no local function")
+
+    def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
+        """As `Cell.sibling`."""
+        assert isinstance(environment, Footprint), "a local function runs in a transaction"
+        cells = environment.local
+        assert cells is not None, "a local function runs in phase 3"
+        return cells.cell(table, key)
 
 
 class LocalCells:

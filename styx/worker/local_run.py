@@ -101,9 +101,9 @@ class LocalRun:
         function, slot = root.function, root.slot
         assert function is not None, "a request that was refused is to run"
         self.footprint = Footprint(
-            self._app, self._limits, self._n_slots, root.tid, root.timestamp_us, slot, slot, True, None
+            self._app, self._limits, self._n_slots, root.tid, root.timestamp_us, slot, slot, True, False, None
         )
-        self._cells = cells
+        self.footprint.local = self._cells = cells
         self._called = 1
         try:
             todo = self._chain(b"", function, root.key, root.params)

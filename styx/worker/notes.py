@@ -1,4 +1,5 @@
-"""Notes on transactions as they end: exceptions that the app did not declare, and the messages of `ctx.log`.
+"""Notes on transactions as they end: exceptions that the app did not declare, and the messages of `ctx.log`; and on
+those that a lock phase carries into the next epoch.
 
 Notes are kept with a transaction's run and count only when its end is final, so that each is reported once, from the
 run that counted. Of an exception only texts are kept, never the exception, its traceback or a frame. Only an exception
@@ -8,7 +9,7 @@ outcome; the worker's host writes them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from styx.errors import InTransactionError, KeyExists, UnknownEntity
@@ -19,6 +20,7 @@ from styx.protocol.frames import Failure
 from styx.worker.invocation import Invocation, failure_at
 
 if TYPE_CHECKING:
+    from styx.worker.changed_call import ChangedCall
     from styx.worker.footprint import Footprint
     from styx.worker.root import RootTransaction
     from styx.worker.slot import Slot
@@ -27,6 +29,8 @@ CAPTURES_MAX: Final = 100
 """Exceptions whose frames are looked at until `Notes.refill`; further ones are counted."""
 ABORTS_MAX: Final = 1_000
 """Aborts that wait for the host to take them; further ones are counted."""
+CARRIED_MAX: Final = 100
+"""Carried transactions that wait for the host to take them, with what changed; further ones are counted."""
 LINES_MAX: Final = 100_000
 """Lines that wait for the host to take them; further ones are counted."""
 
@@ -64,8 +68,23 @@ class LineNote(NamedTuple):
     line: Line
 
 
+class CarriedNote(NamedTuple):
+    """A transaction whose root is (operator, key, function) was carried for the `times`-th time. `changed` is the call
+    that changed on this worker; None if another worker's slot saw it, or if an exception was not final.
+    """
+
+    tid: int
+    epoch: int
+    times: int
+    operator: str
+    key: Any
+    function: str
+    changed: ChangedCall | None
+
+
 class Notes:
-    """The notes since the last `take`: `aborts`, `lines`, and how many of each were left out.
+    """The notes since the last `take`: `aborts`, `lines`, and how many of each were left out. `carried` and
+    `carried_left_out` are those since the last `take_carried`; of the latter only (operator, function) and `times`.
 
     `all_aborts`: aborts by declared exceptions, which the app raises on purpose, are noted as well.
     """
@@ -76,6 +95,8 @@ class Notes:
         self.lines: list[LineNote] = []
         self.aborts_left_out = 0
         self.lines_left_out = 0
+        self.carried: list[CarriedNote] = []
+        self.carried_left_out: dict[tuple[str, str, int], int] = {}
         self._captures = CAPTURES_MAX
         self._frames = UserFrames()
         self._epoch = -1
@@ -84,7 +105,7 @@ class Notes:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to take."""
-        return not (self.aborts or self.lines or self.aborts_left_out or self.lines_left_out)
+        return not (self.aborts or self.lines or self.aborts_left_out or self.lines_left_out or self.carried)
 
     @property
     def replaying(self) -> bool:
@@ -113,6 +134,12 @@ class Notes:
             frames = ()
         spec = invocation._spec
         footprint.raised = Raised(failure, (spec.operator, invocation._key, spec.name), declared, frames)
+
+    def forget(self, footprint: Footprint) -> None:
+        """A run of a transaction did not count: another one takes its place."""
+        raised = footprint.raised
+        if raised is not None and raised.frames is not None:
+            self._captures += 1
 
     def _is_declared(self, error: BaseException) -> bool:
         if isinstance(error, InTransactionError):
@@ -154,6 +181,9 @@ class Notes:
         for footprint, failure in ended:
             raised = footprint.raised
             counts = raised is not None and failure is not None and raised.failure.place == failure.place
+            if failure is not None and footprint.lines is not None:
+                # What other slots have run beside the failed part comes later in the serial execution.
+                footprint.lines.cut(failure.place)
             self._ended(footprint, failure is not None, raised if counts else None)
 
     def _ended(self, footprint: Footprint, aborted: bool, raised: Raised | None) -> None:
@@ -176,6 +206,24 @@ class Notes:
         in_order = sorted(lines.lines, key=_place)
         self.lines_left_out += max(0, len(in_order) - room)
         self.lines.extend(LineNote(tid, epoch, replayed, aborted, line) for line in in_order[:room])
+
+    def carry(self, root: RootTransaction, changed: Callable[[int], ChangedCall | None]) -> None:
+        """Notes that a lock phase has carried a transaction; `changed` finds out what for. A replay notes nothing."""
+        function = root.function
+        if function is None or self.replaying:
+            return
+        if len(self.carried) < CARRIED_MAX:
+            place = (root.tid, self._epoch, root.carried, function.operator, root.key, function.name)
+            self.carried.append(CarriedNote(*place, changed(root.tid)))
+        else:
+            left_out = (function.operator, function.name, root.carried)
+            self.carried_left_out[left_out] = self.carried_left_out.get(left_out, 0) + 1
+
+    def take_carried(self) -> tuple[list[CarriedNote], dict[tuple[str, str, int], int]]:
+        """Returns (notes, how many were left out by operator, function and times) since the last call of this."""
+        taken = (self.carried, self.carried_left_out)
+        self.carried, self.carried_left_out = [], {}
+        return taken
 
     def take(self) -> tuple[list[AbortNote], list[LineNote], int, int]:
         """Returns (aborts, lines, aborts left out, lines left out) since the last `take`."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from styx.model.app import App
 from styx.model.function_spec import MadeCall
-from styx.protocol.frames import Ack, Call, CallSpec, ExternalDone, Frame, Result, WorkerMessage
+from styx.protocol.frames import Ack, Call, CallSpec, ExternalDone, Frame, Patch, Result, WorkerMessage
 from styx.worker.ack_share import add
 from styx.worker.footprint import Footprint
 
@@ -107,6 +107,8 @@ def weight(message: WorkerMessage) -> int:
         for _, spec in message.calls:
             size += len(spec.params)
         return size
+    if isinstance(message, Patch):
+        return len(message.result or b"") + (0 if message.call is None else len(message.call.params))
     return len(message.outcome) if isinstance(message, ExternalDone) else 0
 
 
@@ -129,18 +131,22 @@ def outgoing_call(footprint: Footprint, path: bytes, made: MadeCall, share: int,
         footprint.sequential,
         footprint.externals,
         footprint.collided,
+        footprint.read_only,
     )
 
 
 def reported(calls: list[tuple[bytes, MadeCall]]) -> list[tuple[bytes, CallSpec]]:
     """Converts calls with their paths to the form in which a result or an ack carries them to another worker."""
-    return [
-        (path, CallSpec(made.synchronous, made.slot, made.function.operator, made.function.name, made.key, made.params))
-        for path, made in calls
-    ]
+    return [(path, named(made)) for path, made in calls]
+
+
+def named(made: MadeCall) -> CallSpec:
+    """Makes the form of a call in which messages carry it."""
+    return CallSpec(made.synchronous, made.slot, made.function.operator, made.function.name, made.key, made.params)
 
 
 def made_call(app: App, spec: CallSpec) -> MadeCall:
-    """Makes a call to be sent from a call that a result or an ack carried here."""
+    """Makes a call from the form in which a message carried it here."""
     function = app.resolve(spec.operator, spec.function)
-    return MadeCall(spec.synchronous, spec.slot, function, spec.key, spec.params)
+    key = tuple(spec.key) if isinstance(spec.key, list) else spec.key  # msgpack has arrays only
+    return MadeCall(spec.synchronous, spec.slot, function, key, spec.params)

@@ -1,10 +1,14 @@
-"""Limits on a worker's next epoch: a number of bytes of results, no new requests while the log lags, and no
-transactions at all while the host has halted the worker.
+"""Limits on a worker's next epoch: a number of bytes of results, few transactions while many are carried, no new
+requests while the log lags, and no transactions at all while the host has halted the worker.
 
 The size of a function's result is estimated by its recent results; a function that has given no large result counts as
 small. Without this limit epochs of hundreds of replies of a megabyte could follow each other, and a small request would
-wait for all of them. The epoch's record holds the batch that was formed, so a replay makes no estimate, and no outcome
-depends on one.
+wait for all of them.
+
+The more transactions of an epoch are in each other's way, the more often each of them runs before it ends or is
+carried. Carried transactions and new ones together would make each epoch larger and slower than the last one.
+
+The epoch's record holds the batch that was formed, so a replay makes no estimate, and no outcome depends on one.
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ FIRST_TRANSACTIONS: Final = 32
 """Limit on the transactions of a generation's first epoch, because the size of results is unknown. It doubles with each
 further epoch.
 """
+CARRIED_SHARE: Final = 16
+"""If more than one transaction is carried for so many that end, the epoch was too large."""
 LOG_BYTES_MAX: Final = 16 * 1024 * 1024
 """While more bytes than this wait to be written to the log, no epoch takes new requests."""
 
@@ -29,8 +35,8 @@ _Name = tuple[str, str]
 class Pressure:
     """The limits of one worker. An epoch of at most `transactions_max` transactions should have `bytes_max` of results.
 
-    `transactions` is the limit of the next epoch. `congested` and `halted` come from the last events `LogLags` and
-    `Halted`.
+    `transactions` is the limit of the next epoch by results, and `settled` by contention. `congested` and `halted` come
+    from the last events `LogLags` and `Halted`.
     """
 
     __slots__ = (
@@ -41,6 +47,7 @@ class Pressure:
         "bytes_max",
         "congested",
         "halted",
+        "settled",
         "transactions",
         "transactions_max",
     )
@@ -50,11 +57,31 @@ class Pressure:
         self.congested = self.halted = False
         self.transactions_max = transactions_max
         self.transactions = min(FIRST_TRANSACTIONS, transactions_max)
+        self.settled = transactions_max
         # An epoch of small results only stays within its bytes.
         self._small = bytes_max // transactions_max
         self._expected: dict[_Name, int] = {}
         self._left = bytes_max
         self._taken = False
+
+    def room(self, carried: int) -> int:
+        """How many new requests the next epoch takes beside so many `carried` transactions.
+
+        At least one, so that what is in no conflict goes on, unless the carried ones fill the epoch by themselves.
+        """
+        least = 1 if carried < self.transactions else 0
+        return max(min(self.transactions, self.settled) - carried, least)
+
+    def contended(self, ended: int, carried: int, idle: bool) -> None:
+        """Learns how many transactions of an epoch have ended, and how many its lock phase has carried; `idle`: no
+        request waits.
+        """
+        if carried * CARRIED_SHARE > ended:
+            self.settled = max(1, ended // 2)
+        elif idle and not carried:
+            self.settled = min(2 * self.settled, self.transactions_max)
+        elif ended + carried >= self.settled:
+            self.settled = min(self.settled + self.settled // 4 + 1, self.transactions_max)
 
     def begin(self, carried: Iterable[RootTransaction]) -> Callable[[Recorded], bool] | None:
         """Begins to form an epoch that has the `carried` transactions in any case.

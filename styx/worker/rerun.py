@@ -1,39 +1,40 @@
 """One conflicting transaction run again on one slot, in the order of its serial execution.
 
-Starts from the slot's *entries*, the cached invocations that another slot called. A call within the slot is executed,
-even if it has changed. A call to another slot must equal the cached call, and a synchronous call gets the cached
-result. While a function waits for another slot, the entries of that slot's calls back run inside the wait, as in the
-serial execution. Nothing is sent or committed. Paper section 6.3.
+Starts from the slot's *entries*, the calls that other slots make here. A call within the slot is executed. A call to
+another slot is noted, and a synchronous one gets the result that is known of it. If none is known, because the call is
+new or has changed, the run ends there and *waits* for a later round. While a function waits for another slot, the
+entries of that slot's calls back run inside the wait, as in the serial execution. Nothing is sent or committed. Paper
+section 6.3.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from contextvars import Context as Variables
 from typing import Annotated, Any
 
 import msgspec
 
 from styx.errors import CallLimitExceeded, InTransactionError
-from styx.model.access import Access
-from styx.model.context import Cell
+from styx.model.context import PATH_STEP_BYTES
 from styx.model.execution import encode_result, failure_of, foreign_await_error, start, unfinished
-from styx.model.function_spec import FunctionSpec, MadeCall
-from styx.model.partitioning import Key
+from styx.model.function_spec import FunctionSpec
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more
 from styx.native.interpreted import USUAL, native
 from styx.protocol.frames import Failure, decode_outcome
-from styx.state.table import Reader
-from styx.worker.footprint import Footprint
+from styx.worker.call_graph import CallGraph, Place, Sent
+from styx.worker.current_cell import CurrentCell
+from styx.worker.footprint import Writes
 from styx.worker.invocation import Doomed, Invocation, Running, abandon, external_failure
 from styx.worker.notes import Notes, failure_by, refusal_by
 from styx.worker.slot import Slot
-from styx.worker.unchanged_rerun import Writes
 
 _SYNCHRONOUS = -1
 _ASYNCHRONOUS = 0
 _DEVIATION = ("aborted", "", "")
+_LAST_STEP = b"\xff" * PATH_STEP_BYTES
 
 
 class _Failed(Exception):
@@ -44,48 +45,21 @@ class _Failed(Exception):
         self.failure = failure
 
 
-class CurrentCell(Cell):
-    """One entity as the re-run sees it: own writes first, then writes of lower transactions, then the state."""
+class _Waits(Exception):
+    """Ends the re-run at the call to another slot whose result is not known. Its place is behind all that this slot is
+    called to do within that call, which has run.
+    """
 
-    __slots__ = ("_current", "_entity", "_found", "_writes")
-
-    def __init__(self, writes: Writes, current: Writes, found: Reader, operator: str, key: Any) -> None:
-        self._entity = (operator, key)
-        self._writes = writes
-        self._current = current
-        self._found = found
-
-    def read(self, chain: bytes) -> bytes | None:
-        entity = self._entity
-        if entity in self._writes:
-            return self._writes[entity]
-        if entity in self._current:
-            return self._current[entity]
-        return self._found(entity[1])
-
-    def write(self, chain: bytes, value: bytes | None) -> None:
-        self._writes[self._entity] = value
-
-    def access(self, access: Access) -> Any:
-        operator, writes, current, found = access.operator, self._writes, self._current, self._found
-
-        def read(key: Key) -> bytes | None:
-            entity = (operator, key)
-            if entity in writes:
-                return writes[entity]
-            return current[entity] if entity in current else found(key)
-
-        result = access.result(read)
-        for key, value in access.writes.items():
-            writes[operator, key] = value
-        return result
+    def __init__(self, chain: bytes, path: bytes) -> None:
+        super().__init__()
+        self.place: Place = (chain, path + _LAST_STEP)
 
 
 @native
 class _Due(msgspec.Struct, eq=False, frozen=True):
     """An invocation to run, in the order of the serial execution: by chain, then by path within the chain.
 
-    `cached` is its record from the execution step, if the call is unchanged. `entry`: the call came from another slot.
+    `from_slot` is the slot that has called it, -1 for this one.
     """
 
     chain: bytes
@@ -94,26 +68,23 @@ class _Due(msgspec.Struct, eq=False, frozen=True):
     key: Any
     params: bytes
     share: int
-    cached: Invocation | None
-    entry: bool
+    from_slot: int
 
 
 class _Frame:
     """An open invocation, with the context variables that it has set. While it waits for another slot, `wait_path` is
-    the awaited call's path and `wait_value` the call's result.
+    the awaited call's path and `wait_value` the call's result, None if it is not known.
 
-    The first `counted` calls have been taken from the allowance. `same` says of each call compared so far whether it
-    equals the cached call.
+    The first `counted` calls have been taken from the allowance.
     """
 
-    __slots__ = ("counted", "due", "invocation", "same", "variables", "wait_path", "wait_value")
+    __slots__ = ("counted", "due", "invocation", "variables", "wait_path", "wait_value")
 
     def __init__(self, due: _Due, invocation: Invocation) -> None:
         self.due = due
         self.invocation = invocation
         self.variables = Variables()
         self.counted = 0
-        self.same: list[bool] = []
         self.wait_path: bytes | None = None
         self.wait_value: bytes | None = None
 
@@ -121,58 +92,87 @@ class _Frame:
 class Rerun:
     """The re-run of one transaction on one slot. `writes` and the root's `result` are valid if `run` returns None.
 
-    `may_grow`: the transaction may make more calls on this slot than before, within an allowance that keeps the sum
-    over all slots within the limit. Beyond the allowance it deviates, and is counted exactly in the next epoch.
-    `running` records whose code runs. If the watchdog interrupts some of it, the return value of `run` is void.
+    `made` are the calls to other slots by path, and `given` the results of calls from other slots by path and caller's
+    slot. If the run has not come to its end, `stopped` is the place that it came to; if it `waits` there, its writes up
+    to there are valid. `moved`: a call from another slot was left out. `touched` are the entities that it
+    ran on. `running` records whose code runs. If the
+    watchdog interrupts some of it, everything is void.
     """
 
     def __init__(
         self,
-        footprint: Footprint,
+        graph: CallGraph,
         slot: Slot,
         current: Writes,
-        may_grow: bool,
         running: Running,
         notes: Notes | None = None,
     ) -> None:
         self._notes = notes
         self.writes: Writes = {}
         self.result: bytes | None = None
+        self.made: dict[bytes, Sent] = {}
+        self.given: dict[tuple[bytes, int], bytes] = {}
+        self.stopped: Place | None = None
+        self.waits = False
+        self.moved = False
+        self.touched: list[tuple[str, Any]] = []
+        footprint = graph.footprint
+        self._graph = graph
         self._footprint = footprint
         self._slot = slot
         self._current = current
         self._running = running
-        growth = footprint.limits.invocations_max // (2 * footprint.n_slots) if may_grow else 0
-        self._cached = {invocation._path: invocation for invocation in footprint.invocations}
-        self._allowance = sum(map(self._counted, footprint.invocations)) + growth
-        self._due: list[tuple[bytes, bytes, _Due]] = []
+        self._allowance = graph.allowance
+        # An invocation that the execution step measured is measured here as well.
+        self._kind: type[Invocation] = type(footprint.invocations[0]) if footprint.invocations else Invocation
+        self._due: list[tuple[bytes, bytes, int, _Due]] = []
+        self._ran: set[bytes] = set()
         self._open: list[_Frame] = []
 
     def run(self) -> Failure | None:
-        """Runs this slot's part to its end, or to its first failure in serial order."""
-        cached = self._cached
-        for path, invocation in cached.items():
-            if not path or path[:-2] not in cached:
-                due = _Due(
-                    invocation._chain_id,
-                    path,
-                    invocation._spec,
-                    invocation._key,
-                    invocation._params,
-                    invocation._share,
-                    invocation,
-                    True,
-                )
-                self._due.append((due.chain, due.path, due))
+        """Runs this slot's part to its end, to a wait for a result that is not known, or to its first failure in serial
+        order.
+        """
+        for entry in self._graph.entries():
+            share = _SYNCHRONOUS if entry.synchronous else _ASYNCHRONOUS
+            due = _Due(entry.chain, entry.path, entry.function, entry.key, entry.params, share, entry.from_slot)
+            self._due.append((due.chain, due.path, 1, due))
         heapq.heapify(self._due)
         try:
             while self._due:
-                self._run_due(heapq.heappop(self._due)[2])
+                due = heapq.heappop(self._due)[3]
+                if not self._moved(due):
+                    self._run_due(due)
         except _Failed as failed:
-            while self._open:
-                abandon(self._open.pop().invocation, self._running)
+            self.stopped = failed.failure.place
+            self._close(self._keep_calls)
             return failed.failure
+        except _Waits as waits:
+            self.stopped, self.waits = waits.place, True
+            self._close(self._note_calls)
         return None
+
+    def _close(self, of_open: Callable[[Invocation], None]) -> None:
+        """Ends the functions that have not ended."""
+        while self._open:
+            invocation = self._open.pop().invocation
+            of_open(invocation)
+            abandon(invocation, self._running)
+
+    def _note_calls(self, invocation: Invocation) -> None:
+        """Notes the asynchronous calls to other slots."""
+        for index, call in enumerate(invocation._made):
+            if not call.synchronous and call.slot != self._slot.index:
+                self.made[invocation.step_path(index)] = Sent(call, invocation._chain_id)
+
+    def _keep_calls(self, invocation: Invocation) -> None:
+        """Leaves the asynchronous calls to other slots as they are: the function has failed, and makes none of them."""
+        for index, call in enumerate(invocation._made):
+            if not call.synchronous:
+                path = invocation.step_path(index)
+                before = self._graph.sent(path)
+                if before is not None:
+                    self.made[path] = before
 
     # An explicit stack instead of recursion: call chains may be deeper than Python's stack -------------------
 
@@ -187,6 +187,8 @@ class Rerun:
                     self._push(called_back)
                     value = None
                     continue
+                if frame.wait_value is None:
+                    raise _Waits(frame.due.chain, frame.wait_path)
                 value, frame.wait_path = frame.wait_value, None
             request = self._send(frame, value)
             if request is None:
@@ -201,10 +203,9 @@ class Rerun:
     def _push(self, due: _Due) -> None:
         footprint = self._footprint
         spec, operator = due.function, due.function.operator
-        found = self._slot.find(operator)
-        cell = CurrentCell(self.writes, self._current, found, operator, due.key)
-        # An invocation that the execution step measured is measured here as well.
-        kind: Annotated[type[Invocation], USUAL] = Invocation if due.cached is None else type(due.cached)
+        cell = CurrentCell(self.writes, self._current, self._slot, operator, due.key)
+        self.touched.append((operator, due.key))
+        kind: Annotated[type[Invocation], USUAL] = self._kind
         invocation = kind(
             due.key,
             footprint,
@@ -239,12 +240,20 @@ class Rerun:
                 raise
             raise _Failed(refusal_by(self._notes, invocation, error)) from None
         self._open.append(_Frame(due, invocation))
+        self._ran.add(due.path)
 
     def _next_within(self, chain: bytes, path: bytes) -> _Due | None:
         """The next invocation that another slot called synchronously within the call at `path`."""
-        if self._due and self._due[0][0] == chain and self._due[0][1].startswith(path):
-            return heapq.heappop(self._due)[2]
+        while self._due and self._due[0][0] == chain and self._due[0][1].startswith(path):
+            due = heapq.heappop(self._due)[3]
+            if not self._moved(due):
+                return due
         return None
+
+    def _moved(self, due: _Due) -> bool:
+        """Whether another slot has called it and does so no longer: its caller has run here. That slot will say so."""
+        self.moved |= (moved := due.from_slot >= 0 and due.path[:-PATH_STEP_BYTES] in self._ran)
+        return moved
 
     def _send(self, frame: _Frame, value: bytes | None) -> SyncCall | ExternalCall | None:
         """Continues an invocation to its next wait; None when it has returned."""
@@ -281,34 +290,18 @@ class Rerun:
             return request  # type: ignore[no-any-return]
         raise self._raised(frame, foreign_await_error(coroutine, request))
 
-    # Comparing with the cached call graph ------------------------------------------------------------------
+    # Calls and results --------------------------------------------------------------------------------------
 
     def _synchronous_call(self, frame: _Frame, request: SyncCall) -> None:
-        index, call = request.number, request.call
+        index, call, chain = request.number, request.call, frame.due.chain
         path = frame.invocation.step_path(index)
         if not self._within_allowance(frame):
             raise _deviation(frame.invocation, path)
-        self._compare_calls(frame)
         if call.slot == self._slot.index:
-            cached = self._cached.get(path) if frame.same[index] else None
-            self._push(
-                _Due(
-                    frame.due.chain,
-                    path,
-                    call.function,
-                    call.key,
-                    call.params,
-                    _SYNCHRONOUS,
-                    cached,
-                    False,
-                )
-            )
+            self._push(_Due(chain, path, call.function, call.key, call.params, _SYNCHRONOUS, -1))
             return
-        assert frame.due.cached is not None
-        result = (frame.due.cached._results or {}).get(index)
-        if result is None:  # the callee failed in the execution step; its result now is not known on this slot
-            raise _deviation(frame.invocation, path)
-        frame.wait_path, frame.wait_value = path, result
+        made = self.made[path] = Sent(call, chain)
+        frame.wait_path, frame.wait_value = path, self._graph.result(path, made)
 
     def _within_allowance(self, frame: _Frame) -> bool:
         """Takes the calls made so far from the allowance. Returns False if it is used up: a call above the limit then
@@ -320,122 +313,55 @@ class Rerun:
         frame.counted = len(calls)
         return self._allowance >= 0
 
-    def _counted(self, invocation: Invocation) -> int:
-        """How many calls the limit counts for an invocation: the calls that it made, and its result."""
-        limits, calls = self._footprint.limits, invocation._made
-        count = len(calls) + self._result_counted(invocation)
-        for call in calls:
-            count += calls_more(call.params, limits)
-        return count
-
-    def _result_counted(self, invocation: Invocation) -> int:
-        """How many calls the limit counts for the result that an invocation gave to its caller."""
-        given = invocation._result if invocation.synchronous else None
-        return 0 if given is None else calls_more(given, self._footprint.limits)
-
-    def _compare_calls(self, frame: _Frame) -> None:
-        # In the order of the calls: the place of the first difference decides which failures on other slots still
-        # count.
-        calls = frame.invocation._made
-        for index in range(len(frame.same), len(calls)):
-            frame.same.append(self._compare(frame, index, calls[index]))
-
-    def _compare(self, frame: _Frame, index: int, call: MadeCall) -> bool:
-        """Whether call `index` equals the cached one. Deviates if another slot would notice the difference."""
-        cached = frame.due.cached
-        before = cached._made[index] if cached is not None and index < len(cached._made) else None
-        if before == call:
-            return True
-        path = frame.invocation.step_path(index)
-        if before is not None and not self._wholly_here(path, before):
-            raise _deviation(frame.invocation, path)
-        if call.slot != self._slot.index:
-            raise _deviation(frame.invocation, path)
-        return False
-
-    def _wholly_here(self, path: bytes, call: MadeCall) -> bool:
-        """Whether the cached call and all calls below it ran on this slot, so that no other slot notices if it is
-        dropped.
-        """
-        below = [(path, call)]
-        while below:
-            path, call = below.pop()
-            if call.slot != self._slot.index:
-                return False
-            invocation = self._cached.get(path)
-            if invocation is not None:
-                below.extend((invocation.step_path(i), c) for i, c in enumerate(invocation._made))
-        return True
-
     def _returned(self, frame: _Frame, value: Any) -> None:
-        invocation, cached = frame.invocation, frame.due.cached
+        invocation = frame.invocation
         if not self._within_allowance(frame):
             raise _deviation(invocation, invocation.position())
-        if cached is not None and cached._failed:
-            # The chain ended there in the execution step, so its asynchronous calls were never sent.
-            raise _deviation(invocation, invocation.position())
-        if invocation.synchronous or not invocation.path:
-            running = self._running
-            try:
-                running.invocation = invocation
-                invocation._result = encode_result(invocation._spec, value, self._footprint.limits)
-                running.invocation = None
-                if running.cut:
-                    raise Doomed
-            except BaseException as error:
-                running.invocation = None
-                if running.cut:
-                    try:
-                        running.withdraw()
-                    except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
-                        pass
-                    raise _deviation(invocation, invocation.position()) from None
-                if not isinstance(error, InTransactionError):
-                    raise
-                raise self._raised(frame, error) from None
-            self._allowance -= self._result_counted(invocation)
+        if invocation.synchronous:
+            result = self._encoded(frame, value)
+            self._allowance -= calls_more(result, self._footprint.limits)
             if self._allowance < 0:
                 raise _deviation(invocation, invocation.position())
-            if not invocation.path:
-                self.result = invocation._result
-            elif frame.due.entry and cached is not None and invocation._result != cached._result:
-                raise _deviation(invocation, invocation.position())
-        self._asynchronous_calls(frame)
-
-    def _asynchronous_calls(self, frame: _Frame) -> None:
-        invocation, cached = frame.invocation, frame.due.cached
-        self._compare_calls(frame)
+            if frame.due.from_slot >= 0:
+                self.given[invocation._path, frame.due.from_slot] = result
+        elif not invocation._path:
+            self.result = self._encoded(frame, value)
         for index, call in enumerate(invocation._made):
-            if not call.synchronous and call.slot == self._slot.index:
+            if not call.synchronous:
                 path = invocation.step_path(index)
-                due = _Due(
-                    path,
-                    path,
-                    call.function,
-                    call.key,
-                    call.params,
-                    _ASYNCHRONOUS,
-                    self._cached.get(path) if frame.same[index] else None,
-                    False,
-                )
-                heapq.heappush(self._due, (path, path, due))
-        if cached is not None:
-            for index in range(len(invocation._made), len(cached._made)):
-                if not self._wholly_here(invocation.step_path(index), cached._made[index]):
-                    raise _deviation(invocation, invocation.position())
+                if call.slot == self._slot.index:
+                    due = _Due(path, path, call.function, call.key, call.params, _ASYNCHRONOUS, -1)
+                    heapq.heappush(self._due, (path, path, 0, due))
+                else:
+                    self.made[path] = Sent(call, invocation._chain_id)
+
+    def _encoded(self, frame: _Frame, value: Any) -> bytes:
+        """The result of an invocation whose caller gets it."""
+        invocation, running = frame.invocation, self._running
+        try:
+            running.invocation = invocation
+            result = invocation._result = encode_result(invocation._spec, value, self._footprint.limits)
+            running.invocation = None
+            if running.cut:
+                raise Doomed
+        except BaseException as error:
+            running.invocation = None
+            if running.cut:
+                try:
+                    running.withdraw()
+                except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
+                    pass
+                raise _deviation(invocation, invocation.position()) from None
+            if not isinstance(error, InTransactionError):
+                raise
+            raise self._raised(frame, error) from None
+        return result
 
     def _raised(self, frame: _Frame, error: BaseException) -> _Failed:
-        """The failure of an exception. If a synchronous call before the exception has changed, a deviation instead: the
-        call that ran before is void.
-        """
-        invocation, cached = frame.invocation, frame.due.cached
+        """The failure of an exception, or a deviation if the call limit comes before it."""
+        invocation = frame.invocation
         if type(error) is CallLimitExceeded or not self._within_allowance(frame):
             return _deviation(invocation, invocation.position())  # the count before it is unknown here
-        if cached is not None:
-            for index, (before, now) in enumerate(zip(cached._made, invocation._made, strict=False)):
-                path = invocation.step_path(index)
-                if before.synchronous and now != before and not self._wholly_here(path, before):
-                    return _deviation(invocation, path)
         running = self._running
         failure: Failure | None = None
         try:

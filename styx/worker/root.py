@@ -39,9 +39,10 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     are the encoded outcomes of external calls by key, attached when an epoch record resumes the transaction. `repeats`
     are requests with the same idempotency key that wait for this one's reply: (request id, own TID, where the reply
     goes). `remembered` is set if this request itself repeats another: the first one's reply. `refused` says why the
-    transaction cannot run at all, for example because a new version of the app lacks its function. `local`: it runs in
-    phase 3, which only a new request can; whatever is carried, or was in a snapshot, is not local. `outstanding` are
-    the ack shares that are missing (None: all). `cut`: the watchdog interrupted one of its functions in this epoch.
+    transaction cannot run at all, for example because a new version of the app lacks its function. `carried` counts how
+    often a lock phase has carried it in this generation. `local`: it runs in phase 3, which only a new request can;
+    whatever is carried, or was in a snapshot, is not local. `outstanding` are the ack shares that are missing (None:
+    all). `cut`: the watchdog interrupted one of its functions in this epoch.
     """
 
     tid: int
@@ -60,6 +61,7 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     idempotency: bytes | None = None
     remembered: ReplyRecord | None = None
     refused: Failure | None = None
+    carried: int = 0
     local: bool = False
     outstanding: Outstanding | None = None
     count: int = 0
@@ -105,7 +107,8 @@ class RootAccounts(ABC):
 
     `roots` are the transactions with their root on this worker, by TID; `open_roots` counts those that are not done.
     `owners` maps every slot to its worker; `slots` are the slots of this worker. `cut` are TIDs of transactions with a
-    function that the watchdog interrupted on this worker. `cut_roots` are the roots with such a function on any worker.
+    function that the watchdog interrupted on this worker. `cut_roots` are the roots whose ends are recorded: with such a function on any
+    worker, or dropped before all branches had run.
     `stopped` says which of their branches do not run any further.
     """
 
@@ -169,6 +172,10 @@ class RootAccounts(ABC):
             return
         root.count += count
         if overflow:
+            # Which of its branches have run by now is chance, and a replay may meet one that does not end. So it is
+            # recorded that the transaction leaves the epoch.
+            if not root.cut:
+                self.cut_roots.append(root)
             self._drop(root)
         elif share and root.give_back(share, scale):
             if root.count > self._invocations_max:
@@ -206,7 +213,7 @@ class RootAccounts(ABC):
             footprint = slot.footprints.get(tid)
             if footprint is None:
                 footprint = slot.footprints[tid] = Footprint(
-                    self.app, self.limits, self.n_slots, tid, 0, slot.index, slot.index, False, None
+                    self.app, self.limits, self.n_slots, tid, 0, slot.index, slot.index, False, False, None
                 )
             footprint.dead = True
             for invocation in footprint.invocations:

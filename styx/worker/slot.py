@@ -57,6 +57,16 @@ class Slot:
             self.found = {}
         return self.state.table(operator)
 
+    def cell(self, footprint: Footprint, operator: str, key: Any) -> EntityCell:
+        """An entry's cell for a transaction, made if this is the first time that the transaction names the entry."""
+        cells = self.cells[operator]
+        cell = cells.get(key)
+        if cell is None:
+            cell = cells[key] = EntityCell(footprint, key, self.found.get(operator) or self.find(operator))
+        elif cell.footprint is not footprint:
+            cell = self.shared_cell(cell, footprint, operator)
+        return cell
+
     def shared_cell(self, first: EntityCell, footprint: Footprint, operator: str) -> EntityCell:
         """An entity's cell for a further transaction; `first` is the cell of the first transaction that named the
         entity.

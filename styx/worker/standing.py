@@ -29,7 +29,7 @@ class Standing:
 
     def __init__(self, app: App, limits: Limits, n_slots: int, running: Callable[[], Running]) -> None:
         self._running = running
-        self._footprint = Footprint(app, transaction_limits(limits), n_slots, -1, 0, 0, 0, False, None)
+        self._footprint = Footprint(app, transaction_limits(limits), n_slots, -1, 0, 0, 0, False, False, None)
         self._stands: Invocation | None = None
 
     @property

@@ -1,8 +1,8 @@
 """A conflicting transaction run again on one slot, for as long as its calls are the cached ones: the usual case.
 
 Without synchronous calls, and with every call the same as before, exactly the cached invocations run, in call-path
-order. Anything else (an exception, another call, a wait) ends the attempt without a trace, and `styx.worker.rerun`
-begins from the start. Paper section 6.3.
+order. A part of one invocation runs in the same way if its calls, or its arguments, are others. Anything else (an
+exception, a wait) ends the attempt without a trace, and `styx.worker.rerun` begins from the start. Paper section 6.3.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from contextvars import Context as Variables
 from operator import attrgetter
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 import msgspec
 
 from styx.model.access import Access
-from styx.model.context import CLOSED, Cell
+from styx.model.context import CLOSED, Cell, Environment
 from styx.model.execution import encode_result, start, unfinished
 from styx.native.compiled import FirstSteps
 from styx.native.interpreted import RETURNED, USUAL, native, plain_stores
 from styx.state.table import Reader
-from styx.worker.footprint import Footprint
+from styx.worker.call_graph import Entry
+from styx.worker.current_cell import CurrentCell
+from styx.worker.footprint import Footprint, Writes
 from styx.worker.invocation import Invocation, Running, abandon
 from styx.worker.own_variables import apart
 from styx.worker.slot import Slot
-
-Writes = dict[tuple[str, Any], bytes | None]
 
 _UNREAD: Final = b"unread"
 _by_path = attrgetter("_path")
@@ -59,6 +59,15 @@ class _Cell(msgspec.Struct, Cell, eq=False, gc=False):
     def access(self, access: Access) -> Any:
         raise AssertionError("what touches many entities at once is run again by the general way")
 
+    def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
+        footprint = cast("Footprint", environment)
+        footprint.touches(table, key)
+        if footprint.beside is None:
+            footprint.beside = {}
+        slot = footprint.here
+        assert slot is not None, "a transaction without a slot is not run again"
+        return CurrentCell(footprint.beside, self.current, slot, table, key)
+
 
 def unchanged_rerun(
     footprint: Footprint,
@@ -67,9 +76,10 @@ def unchanged_rerun(
     first_steps: FirstSteps,
     variables: Variables,
     running: Running,
-) -> tuple[bytes | None, Writes] | None:
-    """Runs the cached calls again. Returns (the root's result, writes on top of `current`); None if the transaction
-    behaves differently or the watchdog has interrupted it.
+) -> tuple[bytes | None, Writes] | Invocation | None:
+    """Runs the cached calls again. Returns (the root's result, writes on top of `current`); the invocation if it is the
+    only one, has returned and has made other calls; None if the transaction behaves differently or the watchdog has
+    interrupted it.
 
     The functions run in `variables`, where no context variable is set yet.
     """
@@ -78,25 +88,67 @@ def unchanged_rerun(
         return None
     if len(invocations) == 1:
         cached = invocations[0]
+        if cached._share < 0:
+            return None
         cell = _cell(cached, slot, current)
         again = _again(cached, footprint, cell, slot.index, first_steps, running)
         if again is None:
             return None
-        return again._result, {cell.entity: cell.value} if cell.written else {}
+        if again._calls != cached._calls:
+            return again
+        writes: Writes = {cell.entity: cell.value} if cell.written else {}
+        return again._result, writes if footprint.beside is None else {**writes, **footprint.beside}
     result: bytes | None = None
     cells: dict[tuple[str, Any], _Cell] = {}
     for cached in sorted(invocations, key=_by_path):
+        if cached._share < 0:
+            return None
         cell = _cell(cached, slot, current)
         cell = cells.setdefault(cell.entity, cell)
         if not len(variables):
             again = _again(cached, footprint, cell, slot.index, first_steps, running)
         else:  # by the one before
             again = apart(_again, cached, footprint, cell, slot.index, first_steps, running)
-        if again is None:
+        if again is None or again._calls != cached._calls:
             return None
         if not cached._path:
             result = again._result
-    return result, {entity: cell.value for entity, cell in cells.items() if cell.written}
+    writes = {entity: cell.value for entity, cell in cells.items() if cell.written}
+    return result, writes if footprint.beside is None else {**writes, **footprint.beside}
+
+
+def single_rerun(
+    footprint: Footprint, entry: Entry, slot: Slot, current: Writes, first_steps: FirstSteps, running: Running
+) -> Invocation | None:
+    """Runs the only call that other slots make on this one. Returns None if it waits, raises or is interrupted."""
+    invocations = footprint.invocations
+    kind: Annotated[type[Invocation], USUAL] = type(invocations[0]) if invocations else Invocation
+    operator = entry.function.operator
+    cell = _Cell((operator, entry.key), current, slot.find(operator))
+    call = kind(
+        entry.key,
+        footprint,
+        entry.function,
+        cell,
+        entry.path,
+        entry.chain,
+        0,
+        entry.chain,
+        entry.params,
+        -1 if entry.synchronous else 0,
+        0,
+        slot.index,
+        footprint,
+    )
+    return _again(call, footprint, cell, slot.index, first_steps, running)
+
+
+def written_by(footprint: Footprint, invocation: Invocation) -> Writes:
+    """What a transaction's invocation that one of these functions has returned has written."""
+    cell = invocation._cell
+    assert isinstance(cell, _Cell)
+    writes: Writes = {cell.entity: cell.value} if cell.written else {}
+    return writes if footprint.beside is None else {**writes, **footprint.beside}
 
 
 def _cell(cached: Invocation, slot: Slot, current: Writes) -> _Cell:
@@ -108,8 +160,6 @@ def _cell(cached: Invocation, slot: Slot, current: Writes) -> _Cell:
 def _again(
     cached: Invocation, footprint: Footprint, cell: _Cell, slot: int, first_steps: FirstSteps, running: Running
 ) -> Invocation | None:
-    if cached._share < 0 or cached._failed:
-        return None
     spec, params, path = cached._spec, cached._params, cached._path
     chain = cached._chain_id
     # An invocation that the execution step measured is measured here as well.
@@ -136,7 +186,7 @@ def _again(
         coroutine = start(spec, invocation, params)
         take = first_steps.take
         request = take(coroutine)
-        if request is RETURNED and not path:
+        if request is RETURNED and (not path or cached._share < 0):
             invocation._result = encode_result(spec, first_steps.result[0], footprint.limits)
         first_steps.result[0] = None
         running.invocation = None
@@ -154,6 +204,4 @@ def _again(
         first_steps.renew()
         return None
     invocation._left = CLOSED
-    if unfinished(invocation) is not None or invocation._calls != cached._calls:
-        return None
-    return invocation
+    return invocation if unfinished(invocation) is None else None

@@ -105,6 +105,17 @@ def test_a_running_cluster() -> None:
         (
             changed(
                 workers=[
+                    WorkerStatus(
+                        number=n, name="w", address="", member=True, slots=[], carried={"a.f": 2, f"a.g{n}": n}
+                    )
+                    for n in (1, 1_000)
+                ]
+            ),
+            "carried   more than twice: a.g1000 1,000, a.f 4, a.g1 1; the workers' logs say what changes, and what",
+        ),
+        (
+            changed(
+                workers=[
                     WorkerStatus(number=n, name="w", address="", member=True, slots=[], left={"seat.take": 600})
                     for n in (1, 2)
                 ]

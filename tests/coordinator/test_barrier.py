@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from styx.coordinator.barrier import EpochBarriers, SnapshotDue
+from styx.coordinator.barrier import EpochBarriers, PatchRounds, SnapshotDue
 from styx.protocol.frames import Failure
 from styx.protocol.messages import Commit, Conflicts, Done, LockDecision, LockReport, Validate
 
@@ -137,6 +137,82 @@ def test_rounds_go_on_until_nothing_fails() -> None:
         decision = both.take(1, report(number, {}), nothing)
         assert isinstance(decision, LockDecision)
         assert (decision.round, decision.final) == (number, not failures)
+
+
+# Rounds with patches -------------------------------------------------------------------------------------------
+
+
+def patched(number: int, tids: list[int], failures: dict[int, Failure] | None = None, **sent: int) -> LockReport:
+    """A report of patches by `tids`, `w0=1` of them for worker 0."""
+    to = {int(worker[1:]): count for worker, count in sent.items()}
+    return LockReport(GENERATION, EPOCH, number, list((failures or {}).items()), [], tids, to)
+
+
+def decided(both: EpochBarriers, *reports: LockReport) -> LockDecision:
+    decision = [both.take(worker, report, snapshot) for worker, report in enumerate(reports)][-1]
+    assert isinstance(decision, LockDecision)
+    return decision
+
+
+def test_a_round_with_patches_is_not_the_last_and_says_how_many_each_worker_gets() -> None:
+    both = barriers(3)
+    for worker in range(3):
+        both.take(worker, done(collided=(5, 7) if worker == 0 else ()), nothing)
+    for worker in range(3):
+        both.take(worker, conflicts(), nothing)
+    first = decided(both, patched(0, [5], w1=2, w2=1), patched(0, [7], w2=4), patched(0, []))
+    assert first == LockDecision(GENERATION, EPOCH, 0, [], False, False, awaited={1: 2, 2: 5})
+    assert decided(both, *[report(1, {})] * 3).final
+
+
+def test_patches_between_slots_of_one_worker_count_as_well() -> None:
+    decision = decided(locked(), patched(0, [5]), patched(0, []))
+    assert (decision.final, decision.awaited) == (False, {})
+
+
+def test_only_failures_below_all_patches_count() -> None:
+    failures = {5: error(), 6: error(), 9: error()}
+    assert decided(locked(), patched(0, [], failures), patched(0, [7])).excluded == [(5, error()), (6, None)]
+    assert decided(locked(), patched(0, [5], {5: error()}), patched(0, [])).excluded == []
+
+
+def given_up(reports: list[list[int]], first: int, more: int) -> list[list[int]]:
+    """Who is carried behind each round, of transactions 4 to 9; the reports say who has patched."""
+    both = EpochBarriers(GENERATION, EPOCH, range(2), PatchRounds(first, more))
+    for worker in (0, 1):
+        both.take(worker, done(collided=(4, 5, 6, 7, 8, 9) if worker else ()), nothing)
+    for worker in (0, 1):
+        both.take(worker, conflicts(), nothing)
+    found = []
+    for number, tids in enumerate(reports):
+        decision = decided(both, patched(number, tids[::2]), patched(number, tids[1::2]))
+        found.append([tid for tid, failure in decision.excluded if failure is None])
+    return found
+
+
+def test_who_still_patches_is_given_up_together() -> None:
+    assert given_up([[5, 7, 8], [5, 8], [9], []], 2, 8) == [[], [5, 8], [], []]
+
+
+def test_rounds_are_counted_not_transactions() -> None:
+    assert given_up([[5], [6], [7], []], 3, 8) == [[], [], [7], []]
+
+
+def test_what_does_not_come_to_rest_then_is_carried_with_all_above() -> None:
+    assert given_up([[5], [6], [7], [7, 9], []], 1, 3) == [[5], [], [], [7, 8, 9], []]
+    assert given_up([[9], [8], [7], [6], []], 1, 1) == [[9], [8], [7], [6], []]
+
+
+def test_a_lock_phase_that_begins_anew_has_all_its_rounds_again() -> None:
+    both = EpochBarriers(GENERATION, EPOCH, range(2), PatchRounds(2, 1))
+    for worker in (0, 1):
+        both.take(worker, done(collided=(5, 7, 9) if worker else ()), nothing)
+    for worker in (0, 1):
+        both.take(worker, conflicts(), nothing)
+    decided(both, patched(0, [5]), patched(0, []))
+    decided(both, LockReport(GENERATION, EPOCH, 1, [], [9]), patched(1, [5]))
+    assert decided(both, patched(2, [5]), patched(2, [])).excluded == []
+    assert decided(both, patched(3, [5]), patched(3, [])).excluded == [(5, None)]
 
 
 # What can only be a bug ----------------------------------------------------------------------------------------

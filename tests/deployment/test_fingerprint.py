@@ -1,4 +1,4 @@
-"""Types as text: the same where they read the same, in every process, and another one where they do not."""
+"""Types as text: the same where they read the same, in every process, and another one where they do not; and hints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ import msgspec
 import pydantic
 import pytest
 
-from styx.deployment.fingerprint import type_shape
+from styx import App, Context, Operator
+from styx.deployment.fingerprint import fingerprint, type_shape
+from styx.deployment.package import _fingerprint as package_fingerprint
+from styx.schema.description import describe
 
 
 class Colour(Enum):
@@ -66,6 +69,24 @@ def test_types_that_read_otherwise(row: str) -> None:
 def test_types_that_read_alike() -> None:
     assert type_shape(struct(n=int)) == type_shape(struct(n=int))
     assert type_shape(Node).count("StructType") == 1
+
+
+def test_a_hint_that_no_source_shows() -> None:
+    """It may be computed, and decides where a replay's transactions stand."""
+
+    def app(read_only: bool) -> App:
+        thing = Operator("thing")
+
+        @thing.register(read_only=read_only)
+        async def look(ctx: Context) -> None: ...
+
+        return App("one", [thing])
+
+    modules = {__name__}
+    assert fingerprint(app(True), modules) == fingerprint(app(True), modules)
+    assert fingerprint(app(True), modules) != fingerprint(app(False), modules)
+    packed = [package_fingerprint(describe(app(each)), modules, b"") for each in (True, True, False)]
+    assert packed[0] == packed[1] != packed[2]
 
 
 def test_the_same_in_every_process() -> None:

@@ -25,7 +25,7 @@ async def nothing(ctx: object) -> None:
 
 
 def footprint() -> Footprint:
-    return Footprint(App("app", [entity]), transaction_limits(Limits()), 1, 1, 0, 0, 0, False, None)
+    return Footprint(App("app", [entity]), transaction_limits(Limits()), 1, 1, 0, 0, 0, False, False, None)
 
 
 @plain_stores

@@ -6,6 +6,7 @@ cluster workers=N slots=N [interval=S] [wanted=N|auto] [control=1] [LIMIT=N …]
 request ID KEY [local] [once=IDEMPOTENCY_KEY]: SCRIPT
                                                      a client appends a request; local: for the function of which
                                                      that is declared
+look ID KEY [once=IDEMPOTENCY_KEY]: SCRIPT           the same for the read-only function
 load ID [replace] [once=IDEMPOTENCY_KEY] KEY=N …     a client appends a chunk of a bulk load
 given KEY=N …                                        the entities are put, one epoch; prints nothing
 garbage SLOT / redeliver SLOT                        a record that is none; the log delivers all it has again
@@ -57,8 +58,7 @@ from styx.worker.events import Step
 from tests.protocol import narration
 from tests.protocol.cluster import Cluster, script_request
 from tests.protocol.managed_cluster import ManagedCluster, is_told
-from tests.protocol.scripted_app import SLOT_COUNTS, app, entity, near, slot_digit, version
-from tests.protocol.scripted_app import run as run_script
+from tests.protocol.scripted_app import SLOT_COUNTS, app, entity, slot_digit, version
 from tests.protocol.storage import Storage
 
 NO_SNAPSHOTS_S = 1e9
@@ -120,14 +120,18 @@ class Session:
 # Requests ------------------------------------------------------------------------------------------------------
 
 
-def request(cluster: Cluster, rest: str) -> None:
+def request(cluster: Cluster, rest: str, function: str = "run") -> None:
     match = re.fullmatch(r"(\S+) (\S+?)( local)?(?: once=(\S+))?: (.+)", rest)
     assert match is not None, f"request ID KEY [local] [once=KEY]: SCRIPT, not {rest!r}"
     request_id, key, local, once, script = match.groups()
     slot = slot_digit(key)
-    function = near if local else run_script
-    cluster.storage.append_request(slot, script_request(request_id, key, script, once or "", function.__name__))
+    function = "near" if local else function
+    cluster.storage.append_request(slot, script_request(request_id, key, script, once or "", function))
     cluster.feed(slot)
+
+
+def look(cluster: Cluster, rest: str) -> None:
+    request(cluster, rest, "look")
 
 
 def load(cluster: Cluster, rest: str) -> None:
@@ -311,6 +315,7 @@ def objects(cluster: Cluster, rest: str) -> None:
 
 COMMANDS: dict[str, Callable[[Cluster, str], None]] = {
     "request": request,
+    "look": look,
     "load": load,
     "given": given,
     "garbage": garbage,

@@ -12,7 +12,18 @@ import msgspec
 
 from styx.coordinator import events as coordinator_events
 from styx.messages import ReplyRecord
-from styx.protocol.frames import Ack, Call, CallSpec, Drop, ExternalDone, Failure, Result, WorkerMessage, decode_outcome
+from styx.protocol.frames import (
+    Ack,
+    Call,
+    CallSpec,
+    Drop,
+    ExternalDone,
+    Failure,
+    Patch,
+    Result,
+    WorkerMessage,
+    decode_outcome,
+)
 from styx.protocol.manifest import Manifest, PendingTransaction
 from styx.protocol.messages import (
     Broken,
@@ -99,8 +110,21 @@ def worker_message(message: WorkerMessage) -> str:
         return _ack(message)
     if isinstance(message, Drop):
         return f"drop t{message.tid}"
+    if isinstance(message, Patch):
+        return _patch(message)
     assert isinstance(message, ExternalDone)
     return f"outcome for t{message.tid}: {outcome(message.outcome)}"
+
+
+def _patch(message: Patch) -> str:
+    if message.result is not None:
+        what = f"= {_number(message.result)} for slot {message.slot}"
+    elif message.call is None:
+        what = f"is gone from slot {message.slot}"
+    else:
+        what = f"is {message.call.key} ({_script(message.call.params)})"
+        what += " and wait" if message.call.synchronous else ""
+    return f"round {message.round} patch t{message.tid}{path(message.path)} {what}"
 
 
 def _result(message: Result) -> str:
@@ -139,6 +163,9 @@ def to_coordinator(message: ToCoordinator) -> str:
         failed = "; ".join(f"t{t} {failure(f)}" for t, f in message.failures) or "no failure"
         if message.cut:
             failed += f"; a function of {tids(message.cut)} ran too long"
+        if message.patched:
+            failed += f"; patches of {tids(message.patched)}"
+            failed += "".join(f", {count} to w{worker}" for worker, count in sorted(message.sent.items()))
         return f"epoch {message.epoch} round {message.round}: {failed}"
     if isinstance(message, SlotsStored):
         if message.parts is None:
@@ -200,11 +227,9 @@ def _slots(numbers: list[int]) -> str:
 def _verdict(decision: LockDecision) -> str:
     if decision.final:
         return "commit the rest"
-    return (
-        ("anew " if decision.anew else "")
-        + "without "
-        + ", ".join(f"t{t} (carried)" if f is None else f"t{t} ({f.type}, final)" for t, f in decision.excluded)
-    )
+    out = ", ".join(f"t{t} (carried)" if f is None else f"t{t} ({f.type}, final)" for t, f in decision.excluded)
+    patches = [f"{count} patches for w{worker}" for worker, count in sorted(decision.awaited.items())]
+    return ", ".join([f"{'anew ' if decision.anew else ''}without {out}" if out else "another round", *patches])
 
 
 def snapshot(manifest: Manifest | None) -> str:

@@ -10,18 +10,20 @@ An entity is a number. A script is steps separated by `;`, and runs on the entit
     send KEY (script)               an asynchronous call
     ask KEY (script)                a synchronous call; `it` becomes its result
     if N (script) (script)          the first script if `it` is at least N, else the second
+    look KEY (script)               as `ask`, of the read-only function; it ends a transaction that would write
     forever KEY                     sends itself to KEY
     spin                            never ends: the watchdog ends it
     outside WORD                    an external function; `it` becomes its result
 
-N is a number or `it`. The function's result is `it`. Never part of the engine; knows nothing of workers or epochs.
+What a read-only function sends and asks is for the read-only function as well. N is a number or `it`. The function's
+result is `it`. Never part of the engine; knows nothing of workers or epochs.
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta
 
@@ -64,13 +66,19 @@ entity = Operator("entity", partition_key=_partition_key)
 @entity.register
 async def run(ctx: Context, script: str) -> int:
     """Runs the script on this entity."""
-    return await _Interpreter(ctx, script, "run").run(parse(script), 0)
+    return await _Interpreter(ctx, script, run).run(parse(script), 0)
 
 
 @entity.register(local=True)
 async def near(ctx: Context, script: str) -> int:
     """As `run`, on one slot if the script keeps to it."""
-    return await _Interpreter(ctx, script, "near").run(parse(script), 0)
+    return await _Interpreter(ctx, script, near).run(parse(script), 0)
+
+
+@entity.register(read_only=True)
+async def look(ctx: Context, script: str) -> int:
+    """Runs a script that only reads on this entity."""
+    return await _Interpreter(ctx, script, look).run(parse(script), 0)
 
 
 app = App("scripted", [entity])
@@ -94,6 +102,7 @@ def version(kind: str, bound: int) -> App:
         )
     choosy.register(run)
     choosy.register(local=True)(near)
+    choosy.register(read_only=True)(look)
     return App("scripted", [choosy])
 
 
@@ -143,7 +152,7 @@ async def outside(word: str) -> int:
 
 
 class _Interpreter:
-    def __init__(self, ctx: Context, text: str, function: str) -> None:
+    def __init__(self, ctx: Context, text: str, function: Any) -> None:
         self.ctx = ctx
         self.function = function
         self.text = text
@@ -156,7 +165,7 @@ class _Interpreter:
         return it
 
     async def step(self, name: str, words: list[str], scripts: list[Script], it: int) -> int:
-        if name in ("send", "ask", "forever"):
+        if name in ("send", "ask", "look", "forever"):
             return await self._call(name, words[0], scripts, it)
         if name == "outside":
             return int(await self.ctx.call_external(outside, words[0]))
@@ -185,7 +194,8 @@ class _Interpreter:
 
     async def _call(self, name: str, key: str, scripts: list[Script], it: int) -> int:
         text = self.text if name == "forever" else written(scripts[0])
-        if name == "ask":
-            return int(await self.ctx.call(entity, self.function, key, (text,)))
-        self.ctx.call_async(entity, self.function, key, (text,))
+        function = look if name == "look" else self.function
+        if name in ("ask", "look"):
+            return int(await self.ctx.call(entity, function, key, (text,)))
+        self.ctx.call_async(entity, function, key, (text,))
         return it

@@ -92,7 +92,7 @@ class CountedChain(bytes):
 
 def test_branches_that_have_collided_are_not_compared_any_more() -> None:
     CountedChain.compared = 0
-    footprint = Footprint(App("cells", [entity]), transaction_limits(LIMITS), 1, 1, 0, 0, 0, False, None)
+    footprint = Footprint(App("cells", [entity]), transaction_limits(LIMITS), 1, 1, 0, 0, 0, False, False, None)
     cell = EntityCell(footprint, "hot", Table({"hot": b"start"}, -1).reader(-1))
     cell.write(CountedChain(b""), b"root")
     for number in range(1_000):

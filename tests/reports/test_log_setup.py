@@ -8,8 +8,7 @@ import pytest
 
 import styx
 from styx import App, ConfigurationError, Context, Operator
-from styx.reports.function_reports import FIELDS
-from styx.reports.json_lines import json_wanted
+from styx.reports.json_lines import FIELDS, json_wanted
 from styx.reports.log_setup import JsonFormatter, add_function, replaying_is
 
 account = Operator("account", key_type=(int, str))

@@ -48,10 +48,23 @@ def test_an_app_described() -> None:
                 "partition_key": True,
                 "functions": {"transfer": ["to: str", "amount: int = 1"]},
                 "migrate": False,
+                "hints": {},
             }
         },
     }
     assert msgspec.json.decode(msgspec.json.encode(description), type=AppDescription) == description
+
+
+def test_what_functions_were_registered_with() -> None:
+    thing = Operator("thing")
+
+    @thing.register(read_only=True)
+    async def look(ctx: Context) -> None: ...
+
+    @thing.register
+    async def touch(ctx: Context) -> None: ...
+
+    assert describe(App("one", [thing])).operators["thing"].hints == {"look": ["read_only"]}
 
 
 def test_a_description_has_no_memory_addresses() -> None:

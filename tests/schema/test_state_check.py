@@ -307,3 +307,15 @@ def test_a_migration_may_change_what_it_is_given() -> None:
 
     assert checked(app_of(New, in_place), Old(5)).migrated == {"acc": 1}
     assert checked(app_of(New, untyped), Old(5)).migrated == {"acc": 1}
+
+
+def test_sequences_are_looked_for_where_their_entities_are() -> None:
+    """Their numbers are read by no code of the app, so only the place can be wrong."""
+    plain, typed = Operator("shop"), Operator("shop", state_type=New)
+    slot = plain.slot_of("a", 4)
+    slots = {slot: {"shop/<sequences>": {("a", "bills"): b"\x05", ("a", "credit notes"): b"\x01"}}}
+    for operator in (plain, typed):
+        assert check_tables(App("shops", [operator]), 4, Limits(), slots) == StateFindings(checked=2)
+    moved = Operator("shop", partition_key=lambda key: key + "b")
+    for other in (moved, Operator("shop", key_type=int), Operator("shop", key_type=(str, int)), Operator("store")):
+        assert check_tables(App("shops", [other]), 4, Limits(), slots).offenders == 2

@@ -70,8 +70,8 @@ def a_replay_runs_what_was_ended(patch: pytest.MonkeyPatch) -> None:
 def a_replay_locks_what_was_taken_out(patch: pytest.MonkeyPatch) -> None:
     original = lock_rounds.LockRounds.__init__
 
-    def init(self: Any, slots: Any, locked: Any, large: Any, running: Any, unlocked: Any, notes: Any) -> None:
-        original(self, slots, locked, large, running, (), notes)
+    def init(self: Any, slots: Any, locked: Any, large: Any, running: Any, unlocked: Any, *rest: Any) -> None:
+        original(self, slots, locked, large, running, (), *rest)
 
     patch.setattr(lock_rounds.LockRounds, "__init__", init)
 

@@ -1,5 +1,5 @@
-"""Mutation proof for requests that wait for an epoch with room, and for epochs that nothing takes part in: each rule
-that keeps what an epoch has, broken on purpose.
+"""Mutation proof for requests that wait for an epoch with room, for epochs that contention keeps small, and for epochs
+that nothing takes part in: each rule that keeps what an epoch has, broken on purpose.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from proof.random_requests import Profile
 from proof.simulation import random_plan, simulate
 from proof.simulation.plan import Fault
 from styx.sequencer.epoch_record import SlotBatch
@@ -28,6 +29,7 @@ CRASHES = {
 }
 SNAPSHOTS = {**CRASHES, "snapshot_interval_s": 0.01}
 HALTS = {**CRASHES, "halts": 0.5, "epoch_result_bytes_max": 2**20, "workers": 3, "slots": 4, "snapshot_interval_s": 2.0}
+CONTENDED = {**CRASHES, "epoch_result_bytes_max": 2**20, "profile": Profile(keys=2)}
 
 
 def a_replay_takes_what_was_passed_over(patch: pytest.MonkeyPatch) -> None:
@@ -67,18 +69,28 @@ def a_replay_runs_what_was_carried_past_an_idle_epoch(patch: pytest.MonkeyPatch)
     patch.setattr(Intake, "_carried_over", carried_over)
 
 
+def a_replay_takes_what_there_is_room_for(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Intake, "replay", lambda self, plan: self.form(plan.counter))
+
+
 MUTATIONS: list[tuple[Mutation, dict[str, Any]]] = [
     (a_replay_takes_what_was_passed_over, CRASHES),
     (a_replay_takes_late_ones_last, CRASHES),
     (snapshots_forget_what_was_passed_over, SNAPSHOTS),
     (snapshots_forget_what_was_taken_behind_it, SNAPSHOTS),
     (a_replay_runs_what_was_carried_past_an_idle_epoch, HALTS),
+    (a_replay_takes_what_there_is_room_for, CONTENDED),
 ]
 
 
 @pytest.mark.slow
 def test_ordinary_seeds_meet_requests_that_are_passed_over() -> None:
     assert sum(simulate(random_plan(seed)).passed_over for seed in range(20)) > 10
+
+
+@pytest.mark.slow
+def test_ordinary_seeds_meet_epochs_that_contention_keeps_small() -> None:
+    assert sum(simulate(random_plan(seed)).small_epochs for seed in range(20)) > 10
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from styx.state.slot_state import IDEMPOTENCY_TABLE, Delta, SlotState, from_changes, merge_into
+from styx.state.slot_state import IDEMPOTENCY_TABLE, Delta, SlotState, from_changes, holdings, merge_into
 from styx.state.table import NEWEST, Table
 
 Write = tuple[str, int, bytes | None]
@@ -137,3 +137,11 @@ def test_converted_entities_leave_the_state_that_they_were_as_it_is() -> None:
     assert new.entities(NEWEST) == {("one", 1): b"new", ("one", 2): b"kept", ("other", 1): b"x"}
     assert old.entities(NEWEST)["one", 1] == b"old"
     assert (new.converted, old.converted) == (True, False)
+
+
+def test_an_operator_with_sequences_alone_holds_something() -> None:
+    state = SlotState()
+    apply(state, "shop/<sequences>", ("a", "bills"), b"\x01")
+    assert holdings([state]) == (0, ["shop"])
+    apply(state, "shop", "a", b"\x01")
+    assert holdings([state]) == (1, ["shop"])

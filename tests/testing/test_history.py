@@ -36,6 +36,11 @@ async def double(ctx: Context) -> int:
     return value
 
 
+@counter.register(read_only=True)
+async def look(ctx: Context) -> int:
+    return int(await ctx.get(0))
+
+
 @counter.register
 async def outside(ctx: Context) -> Any:
     return await ctx.call_external(print, "an effect")
@@ -123,6 +128,22 @@ def test_within_an_epoch_the_phase_comes_before_the_tid(script: Script) -> None:
     script.change(first, tid=2, sequence=2)
     script.change(second, tid=1, sequence=1)
     script.check()
+
+
+def test_a_read_only_function_has_phase_0(script: Script) -> None:
+    script.call("a", "look", phase=0)
+    script.add("a", 1, phase=1)
+    assert script.check().committed == 2
+    script.change(script.replies[0], phase=1)
+    assert "a read-only function has another phase than 0" in script.violation()
+
+
+def test_nothing_else_commits_in_phase_0(script: Script) -> None:
+    script.add("a", -1, phase=0)
+    script.call("a", "misspelt", phase=0)
+    assert script.check().committed == 0
+    script.add("a", 1, phase=0)
+    assert "a function that may write has committed in phase 0" in script.violation()
 
 
 def test_a_lower_tid_that_was_carried_stands_where_its_place_says(script: Script) -> None:

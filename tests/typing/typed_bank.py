@@ -91,6 +91,17 @@ async def of_another(ctx: Context[int, Receipt]) -> None:
     await ctx.put(Receipt(Decimal(ctx.key)))
 
 
+@account.register
+async def bill(ctx: Context[str, Account]) -> str:
+    bills = ctx.sequence("bills")
+    number: int = await bills.next()
+    await bills.restart(after=number)
+    await bills.restart("1")  # wrong
+    bills.next().bit_length()  # wrong
+    ctx.sequence(5)  # wrong
+    return f"{ctx.unique_id()}-{await bills.last()}"
+
+
 @account.register(read_only=True)
 async def balance(ctx: AccountContext, at_least: Decimal) -> Decimal:
     state = await ctx.get()

@@ -21,7 +21,7 @@ chains = st.text("01", max_size=3)
 
 
 def footprint(slot: int = 0, root_slot: int = 0) -> Footprint:
-    return Footprint(app, transaction_limits(Limits()), 4, 1, 0, slot, root_slot, False, None)
+    return Footprint(app, transaction_limits(Limits()), 4, 1, 0, slot, root_slot, False, False, None)
 
 
 class Entity:

@@ -63,7 +63,7 @@ def test_a_transaction_that_is_out_is_rolled_back_with_what_came_of_it() -> None
     transactions = {2: ("a0", TRANSFER), 3: ("a0", "send b1 (need 40; add -40)"), 4: ("b1", "add 1")}
     execution, lock = locked(transactions, {"a0": 50, "b1": 40}, slot=1)
     assert failed(lock) == []
-    lock.roll_back({2})
+    lock.next_round(1, {2}, ())
     lock.run(EVERYTHING)
     assert failed(lock) == []
     lock.commit()
@@ -75,10 +75,10 @@ def test_a_rollback_can_make_others_fail() -> None:
     transactions = {1: ("b1", "add -30"), 2: ("a0", TRANSFER), 3: ("a0", "send b1 (need 40; add -40)")}
     execution, lock = locked(transactions, state, slot=1)
     assert failed(lock) == []
-    lock.roll_back({2})
+    lock.next_round(1, {2}, ())
     lock.run(EVERYTHING)
     assert failed(lock) == [(3, "Short")]
-    lock.roll_back({2, 3})
+    lock.next_round(1, {2, 3}, ())
     lock.run(EVERYTHING)
     assert failed(lock) == []
     lock.commit()
@@ -88,7 +88,7 @@ def test_a_rollback_can_make_others_fail() -> None:
 def test_what_lies_before_the_lowest_failure_is_not_run_again() -> None:
     execution, lock = locked(dict.fromkeys((1, 2, 3, 4), ("a0", "add 1; send b1 (add 1)")), {"a0": 0, "b1": 0})
     before = dict(lock.outcomes)
-    lock.roll_back({3})
+    lock.next_round(1, {3}, ())
     lock.run(EVERYTHING)
     assert [lock.outcomes[tid] is before[tid] for tid in (1, 2, 4)] == [True, True, False]
     lock.commit()
@@ -98,7 +98,7 @@ def test_what_lies_before_the_lowest_failure_is_not_run_again() -> None:
 def test_one_that_failed_here_is_left_out_without_another_run() -> None:
     _, lock = locked({1: ("a0", "add -30"), 2: ("a0", TRANSFER), 3: ("a0", "add 1")}, {"a0": 50})
     before = dict(lock.outcomes)
-    lock.roll_back({2})
+    lock.next_round(1, {2}, ())
     lock.run(EVERYTHING)
     assert all(lock.outcomes[tid] is before[tid] for tid in (1, 2, 3))
     assert failed(lock) == []
@@ -106,10 +106,10 @@ def test_one_that_failed_here_is_left_out_without_another_run() -> None:
 
 def test_the_same_verdicts_again_change_nothing() -> None:
     execution, lock = locked(dict.fromkeys((1, 2), ("a0", "add 1; send b1 (add 1)")), {"a0": 0})
-    lock.roll_back({1})
+    lock.next_round(1, {1}, ())
     lock.run(EVERYTHING)
     before = dict(lock.outcomes)
-    lock.roll_back({1})
+    lock.next_round(1, {1}, ())
     lock.run(EVERYTHING)
     assert lock.outcomes == before
     lock.commit()
@@ -119,7 +119,7 @@ def test_the_same_verdicts_again_change_nothing() -> None:
 def test_a_slot_that_an_excluded_transaction_never_touched_runs_nothing() -> None:
     _, lock = locked({1: ("a0", "add 1; send b1 (add 1)")}, {}, slot=0)
     before = dict(lock.outcomes)
-    lock.roll_back({99})
+    lock.next_round(1, {99}, ())
     lock.run(EVERYTHING)
     assert lock.outcomes[1] is before[1]
 

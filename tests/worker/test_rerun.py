@@ -1,4 +1,4 @@
-"""One transaction run again on one slot: what it may change without asking, and what is a deviation.
+"""One transaction run again on one slot: what it does now, what it says to other slots, and where it stops.
 
 Each case is executed on one state and run again on another, as if lower transactions had come between.
 """
@@ -8,32 +8,83 @@ from __future__ import annotations
 import pytest
 
 from styx.model.limits import Limits
-from styx.values.codec import encode_strict
+from styx.protocol.frames import CallSpec, Failure, Patch
+from styx.values.codec import decode_plain, encode_strict
+from styx.worker.call_graph import CallGraph
+from styx.worker.footprint import Writes
 from styx.worker.invocation import Running
 from styx.worker.rerun import Rerun
-from styx.worker.unchanged_rerun import Writes
 from tests.worker.execution import OPERATOR, Execution
+
+
+class Part:
+    """The part on `slot` of `script`, executed on entity a0 (slot 0 of 3) in state `before`."""
+
+    def __init__(
+        self,
+        script: str,
+        before: dict[str, int],
+        slot: int = 0,
+        limits: Limits | None = None,
+        growth: int | None = None,
+    ) -> None:
+        limits = limits or Limits()
+        self._execution = Execution(3, before, limits)
+        self._execution.run({1: ("a0", script)})
+        self._slot = self._execution.slots[slot]
+        growth = limits.invocations_max // 6 if growth is None else growth
+        self.graph = CallGraph(self._execution.footprint(1, slot), growth)
+        self.again: Rerun | None = None
+        self.patches: list[Patch] = []
+        self._number = 0
+
+    def run(self, after: dict[str, int]) -> Failure | None:
+        """Runs it again behind `after`."""
+        current: Writes = {(OPERATOR, key): encode_strict(number) for key, number in after.items()}
+        again = self.again = Rerun(self.graph, self._slot, current, Running())
+        failure = again.run()
+        self.patches = self.graph.ran(self._number, again.made, again.given, again.stopped)
+        self._number += 1
+        return failure
 
 
 def rerun(
     script: str, before: dict[str, int], after: dict[str, int], slot: int = 0, limits: Limits | None = None
 ) -> tuple[str | None, Rerun]:
-    """Executes `script` on entity a0 (slot 0 of 3) in state `before`, then re-runs its part on `slot` behind `after`.
+    """Executes `script` in state `before`, then re-runs its part on `slot` behind `after`.
 
-    Gives the exception's type, `deviation`, or None, and the re-run.
+    Gives the exception's type, `deviation`, `waits`, or None, and the re-run.
     """
-    execution = Execution(3, before, limits)
-    execution.run({1: ("a0", script)})
-    current: Writes = {(OPERATOR, key): encode_strict(number) for key, number in after.items()}
-    again = Rerun(execution.footprint(1, slot), execution.slots[slot], current, may_grow=True, running=Running())
-    failure = again.run()
-    return (None if failure is None else "deviation" if failure.deviation else failure.type), again
+    part = Part(script, before, slot, limits)
+    failure = part.run(after)
+    assert part.again is not None
+    if failure is not None:
+        return ("deviation" if failure.deviation else failure.type), part.again
+    return ("waits" if part.again.waits else None), part.again
 
 
 def verdict(
     script: str, before: dict[str, int], after: dict[str, int], slot: int = 0, limits: Limits | None = None
 ) -> str | None:
     return rerun(script, before, after, slot, limits)[0]
+
+
+def said(patch: Patch) -> str:
+    """A patch in words."""
+    path = "/".join(str(step) for step in patch.path[1::2])
+    if patch.result is not None:
+        return f"{path} = {decode_plain(patch.result)} to {patch.slot}"
+    if patch.call is None:
+        return f"{path} gone from {patch.slot}"
+    how = "ask" if patch.call.synchronous else "send"
+    return f"{path} {how} {patch.call.key} ({decode_plain(patch.call.params)[0]})"
+
+
+def patches(script: str, before: dict[str, int], after: dict[str, int], slot: int = 0) -> list[str]:
+    """What a re-run says to other slots."""
+    part = Part(script, before, slot)
+    part.run(after)
+    return [said(patch) for patch in part.patches]
 
 
 def writes(again: Rerun) -> dict[str, bytes | None]:
@@ -49,26 +100,36 @@ def test_an_exception_ends_it() -> None:
     assert verdict("need 5", {"a0": 9}, {"a0": 1}) == "Short"
 
 
-# Calls to other slots must be the cached ones ------------------------------------------------------------------
+# Calls to other slots ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("script", "outcome"),
+    ("script", "expected"),
     [
-        ("send b1 (add 1)", None),
-        ("get; send b1 (add 1)", None),
-        ("get; if 5 (send b1 (add 1)) (send c1 (add 1))", "deviation"),  # another key
-        ("get; if 5 (send b1 (add 1)) (send b1 (add 2))", "deviation"),  # other parameters
-        ("get; if 5 (send b1 (add 1)) (send b2 (add 1))", "deviation"),  # another slot
-        ("get; if 5 (send b1 (add 1)) ()", "deviation"),  # a call less
-        ("get; if 5 () (send b1 (add 1))", "deviation"),  # a call more
-        ("get; if 5 (send b1 (add 1)) (ask b1 (add 1))", "deviation"),  # waits now
-        ("get; if 5 (send b1 (add 1)) (send b0 (add 1))", "deviation"),  # now on the own slot
-        ("get; if 5 (send b0 (add 1)) (send b1 (add 1))", "deviation"),  # no longer on the own slot
+        ("send b1 (add 1)", []),
+        ("get; send b1 (add 1)", []),
+        ("get; if 5 (send b1 (add 1)) (send c1 (add 1))", ["0 send c1 (add 1)"]),
+        ("get; if 5 (send b1 (add 1)) (send b1 (add 2))", ["0 send b1 (add 2)"]),
+        ("get; if 5 (send b1 (add 1)) (send b2 (add 1))", ["0 gone from 1", "0 send b2 (add 1)"]),
+        ("get; if 5 (send b1 (add 1)) ()", ["0 gone from 1"]),
+        ("get; if 5 () (send b1 (add 1))", ["0 send b1 (add 1)"]),
+        ("get; if 5 (send b1 (add 1)) (ask b1 (add 1))", ["0 ask b1 (add 1)"]),
+        ("get; if 5 (send b1 (add 1)) (send b0 (add 1))", ["0 gone from 1"]),
+        ("get; if 5 (send b0 (add 1)) (send b1 (add 1))", ["0 send b1 (add 1)"]),
     ],
 )
-def test_a_call_to_another_slot_must_be_the_same(script: str, outcome: str | None) -> None:
-    assert verdict(script, {"a0": 9}, {"a0": 1}) == outcome
+def test_a_call_to_another_slot_that_has_changed_is_told_there(script: str, expected: list[str]) -> None:
+    assert patches(script, {"a0": 9}, {"a0": 1}) == expected
+
+
+def test_it_is_told_once() -> None:
+    part = Part("get; if 5 (send b1 (add 1)) (send c1 (add 1))", {"a0": 9})
+    part.run({"a0": 1})
+    assert len(part.patches) == 1
+    part.run({"a0": 1})
+    assert part.patches == []
+    part.run({"a0": 9})
+    assert [said(patch) for patch in part.patches] == ["0 send b1 (add 1)"]
 
 
 # Calls within the slot are executed, whatever they are now -----------------------------------------------------
@@ -91,13 +152,13 @@ def test_a_changed_call_within_the_slot_is_executed(script: str, entities: dict[
     assert (outcome, writes(again)) == (None, entities)
 
 
-def test_a_dropped_call_that_had_reached_another_slot_deviates() -> None:
-    assert verdict("get; if 5 (send b0 (send c1 (put 1))) ()", {"a0": 9}, {"a0": 1}) == "deviation"
-    assert verdict("get; if 5 (ask b0 (ask c1 (put 1))) ()", {"a0": 9}, {"a0": 1}) == "deviation"
+def test_what_a_dropped_call_had_sent_to_another_slot_is_withdrawn() -> None:
+    assert patches("get; if 5 (send b0 (send c1 (put 1))) ()", {"a0": 9}, {"a0": 1}) == ["0/0 gone from 1"]
+    assert patches("get; if 5 (ask b0 (send c1 (put 1))) ()", {"a0": 9}, {"a0": 1}) == ["0/0 gone from 1"]
 
 
-def test_a_changed_call_within_the_slot_cannot_reach_another_one() -> None:
-    assert verdict("get; if 5 () (send b0 (send c1 (put 1)))", {"a0": 9}, {"a0": 1}) == "deviation"
+def test_a_changed_call_within_the_slot_can_reach_another_one() -> None:
+    assert patches("get; if 5 () (send b0 (send c1 (put 1)))", {"a0": 9}, {"a0": 1}) == ["0/0 send c1 (put 1)"]
 
 
 def test_asynchronous_calls_run_in_call_path_order() -> None:
@@ -125,19 +186,76 @@ def test_a_remote_result_is_the_cached_one_on_the_callers_slot() -> None:
     assert (outcome, writes(again)) == (None, {"a0": b"\x05"})
 
 
-def test_a_callee_that_would_return_something_else_deviates() -> None:
-    assert verdict("ask b1 (get); put it", {"b1": 5}, {"b1": 9}, slot=1) == "deviation"
-    assert verdict("ask b1 (get); put it", {"b1": 5}, {"b1": 5}, slot=1) is None
+def test_a_callee_that_returns_something_else_tells_its_callers_slot() -> None:
+    assert patches("ask b1 (get); put it", {"b1": 5}, {"b1": 9}, slot=1) == ["0 = 9 to 0"]
+    assert patches("ask b1 (get); put it", {"b1": 5}, {"b1": 5}, slot=1) == []
 
 
 def test_an_asynchronous_callee_may_return_what_it_likes() -> None:
-    assert verdict("send b1 (get)", {"b1": 5}, {"b1": 9}, slot=1) is None
+    assert patches("send b1 (get)", {"b1": 5}, {"b1": 9}, slot=1) == []
 
 
 def test_a_call_back_runs_inside_the_wait() -> None:
     outcome, again = rerun("put 5; ask b1 (ask a0 (add 1)); add 10", {}, {})
     assert (outcome, again.result) == (None, b"\x10")
-    assert verdict("get; ask b1 (ask a0 (add 1)); add 10", {"a0": 1}, {"a0": 2}) == "deviation", "b1 was told 2, not 3"
+    assert patches("get; ask b1 (ask a0 (add 1)); add 10", {"a0": 1}, {"a0": 2}) == ["0/0 = 3 to 1"]
+
+
+def test_a_changed_synchronous_call_waits_for_its_result() -> None:
+    part = Part("get; if 5 (ask b1 (get)) (ask c1 (get)); put it; send d1 (put 2)", {"a0": 9, "b1": 7})
+    assert part.run({"a0": 1}) is None
+    assert part.again is not None
+    assert (part.again.waits, writes(part.again)) == (True, {})
+    assert [said(patch) for patch in part.patches] == ["0 ask c1 (get)"], "what comes behind the wait stays as it was"
+    part.graph.apply(Patch(5, 1, 0, 1, b"\0\0", result=encode_strict(3)))
+    part.run({"a0": 1})
+    assert (part.again.waits, writes(part.again), part.patches) == (False, {"a0": b"\x03"}, [])
+
+
+def test_a_result_of_the_round_in_which_the_call_changed_is_of_the_call_before() -> None:
+    part = Part("get; if 5 (ask b1 (get)) (ask c1 (get)); put it", {"a0": 9, "b1": 7})
+    part.run({"a0": 1})
+    part.graph.apply(Patch(0, 1, 0, 1, b"\0\0", result=encode_strict(7)))
+    part.run({"a0": 1})
+    assert part.again is not None
+    assert part.again.waits
+
+
+def test_what_comes_before_the_wait_is_withdrawn_if_it_is_gone() -> None:
+    script = "get; if 5 (send b0 (send d1 (get)); ask b1 (get)) (send b0 (get); ask c1 (get)); send d1 (get)"
+    part = Part(script, {"a0": 9})
+    part.run({"a0": 1})
+    assert [said(patch) for patch in part.patches] == ["1 ask c1 (get)"], "its chain has not ended"
+    part = Part(script.replace("send b0", "ask b0"), {"a0": 9})
+    part.run({"a0": 1})
+    assert [said(patch) for patch in part.patches] == ["0/0 gone from 1", "1 ask c1 (get)"]
+
+
+def test_of_two_slots_that_make_one_call_the_first_in_serial_order_counts_until_one_withdraws() -> None:
+    part = Part("send b1 (put 1)", {}, slot=1)
+    first = Patch(0, 1, 1, 2, b"\0\0", call=CallSpec(True, 1, OPERATOR, "run", "c1", encode_strict(["put 2"])))
+    part.graph.apply(first)
+    assert not part.graph.settled
+    part.run({})
+    assert part.again is not None
+    assert writes(part.again) == {"c1": b"\x02"}, "its chain is the root's"
+    part.graph.apply(Patch(1, 1, 1, 0, b"\0\0", cached=True))
+    assert part.graph.settled
+    part.graph.apply(Patch(1, 1, 1, 2, b"\0\0"))
+    part.run({})
+    assert writes(part.again) == {}
+
+
+def test_patches_of_one_round_may_come_in_any_order() -> None:
+    moved = Patch(0, 1, 1, 2, b"\0\0", call=CallSpec(False, 1, OPERATOR, "run", "c1", b"\x91\xa5put 2"), chain=b"\0\0")
+    gone = Patch(0, 1, 1, 0, b"\0\0", cached=True)
+    for order in ([moved, gone], [gone, moved]):
+        part = Part("send b1 (put 1)", {}, slot=1)
+        for patch in order:
+            part.graph.apply(patch)
+        part.run({})
+        assert part.again is not None
+        assert writes(part.again) == {"c1": b"\x02"}
 
 
 def test_a_call_back_after_the_caller_returned_runs_behind_it() -> None:
@@ -145,33 +263,20 @@ def test_a_call_back_after_the_caller_returned_runs_behind_it() -> None:
     assert (outcome, again.result, writes(again)) == (None, b"\x0f", {"a0": b"\x10"})
 
 
-# Exceptions in the cached run ----------------------------------------------------------------------------------
+# Failures ------------------------------------------------------------------------------------------------------
 
 
-def test_one_that_fails_again_in_the_same_place_fails() -> None:
-    assert verdict("send b0 (need 5); send c0 (fail other)", {"b0": 1}, {"b0": 2}) == "Short"
+def test_an_exception_says_nothing_of_what_comes_behind_it() -> None:
+    assert patches("get; if 5 () (fail no); send b1 (get); ask c1 (get)", {"a0": 9}, {"a0": 1}) == []
 
 
-def test_one_that_no_longer_fails_was_never_run_to_its_end() -> None:
-    # What it calls now was never sent.
-    assert verdict("need 5; send b1 (add 1)", {"a0": 1}, {"a0": 9}) == "deviation"
-    assert verdict("need 5", {"a0": 1}, {"a0": 9}) == "deviation"
-
-
-def test_the_caller_of_a_callee_that_failed_elsewhere_cannot_go_on() -> None:
-    assert verdict("ask b1 (fail no); put 1", {}, {}) == "deviation"
-    assert verdict("ask b1 (fail no); put 1", {}, {}, slot=1) == "Failed"
+def test_what_comes_before_an_exception_is_told() -> None:
+    script = "get; if 5 (ask b1 (get)) (ask b0 (get)); if 5 () (fail no); send c1 (get)"
+    assert patches(script, {"a0": 9, "b1": 9}, {"a0": 1}) == ["0 gone from 1"]
 
 
 def test_an_exception_behind_the_same_wait_as_before_counts() -> None:
     assert verdict("get; ask b1 (get); need 5", {"a0": 9}, {"a0": 1}) == "Short"
-
-
-def test_an_exception_is_void_if_a_wait_before_it_is_none_any_more() -> None:
-    # b1 was asked and has run, perhaps to a failure of its own, at a place that this execution does not come to.
-    script = "get; if 5 (ask b1 (get)) (send b1 (get)); fail no"
-    assert verdict(script, {"a0": 9}, {"a0": 1}) == "deviation"
-    assert verdict(script.replace("b1", "b0"), {"a0": 9}, {"a0": 1}) == "Failed", "all of it was here"
 
 
 # Growth --------------------------------------------------------------------------------------------------------
@@ -205,14 +310,33 @@ def test_a_result_that_grows_within_the_slot_counts() -> None:
 
 
 def test_a_large_transaction_may_not_grow_at_all() -> None:
-    execution = Execution(1, {"a0": 9})
-    execution.run({1: ("a0", "get; if 5 () (send b0 (get))")})
-    again = Rerun(
-        execution.footprint(1), execution.slots[0], {(OPERATOR, "a0"): b"\x01"}, may_grow=False, running=Running()
-    )
-    failure = again.run()
+    part = Part("get; if 5 () (send b0 (get))", {"a0": 9}, growth=0)
+    failure = part.run({"a0": 1})
     assert failure is not None
     assert failure.deviation
+
+
+def test_a_part_that_a_patch_brings_may_grow_as_any_other() -> None:
+    # Over 3 slots, a limit of 24 leaves an allowance of 4 functions, in whichever round they are called.
+    limits = Limits(invocations_max=24)
+    calls = "; ".join(f"ask b1 (add {n})" for n in range(4))
+    for script, expected in ((calls, None), (f"{calls}; ask b1 (get)", True)):
+        part = Part("send b1 (get)", {}, slot=1, limits=limits)
+        part.graph.apply(
+            Patch(
+                3,
+                1,
+                1,
+                0,
+                b"\0\0",
+                CallSpec(False, 1, OPERATOR, "run", "b1", encode_strict([script])),
+                None,
+                True,
+                b"\0\0",
+            )
+        )
+        failure = part.run({})
+        assert (failure and failure.deviation) == expected
 
 
 def test_an_endless_recursion_within_the_slot_ends_as_a_deviation() -> None:

@@ -41,6 +41,7 @@ from styx.messages import Request, decode_request
 from styx.model.app import App
 from styx.model.execution import Outcome
 from styx.model.limits import Limits
+from styx.model.sequence import decode_number, holds_sequences
 from styx.testing.serial import Entity, MissingExternal, SerialReference, external_result
 from styx.values.codec import shown
 
@@ -153,6 +154,8 @@ class Checker:
         if data is None:
             return "nothing"
         try:
+            if holds_sequences(entity[0]):
+                return shown(decode_number(data))
             return shown(self._app.operator(entity[0]).decode_state(data))
         except Exception:  # noqa: BLE001 - state that cannot be decoded is shown as bytes
             return shown(data)

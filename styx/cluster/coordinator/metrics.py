@@ -54,6 +54,8 @@ def _counted(process: CoordinatorProcess) -> Iterator[Metric]:
     yield counters("styx_recoveries_total", "Recoveries, by cause.", "cause", counts.recoveries)
     yield gauge("styx_recovery_seconds", "How long the last recovery took, from its cause on.", counts.recovery_s)
     yield counter(*families.EPOCHS, counts.epochs)
+    yield counter(*families.PATCH_ROUNDS, counts.patch_rounds)
+    yield counter(*families.GIVEN_UP, counts.given_up)
     yield counter("styx_replayed_epochs_total", "Recorded epochs that recoveries had to run again.", counts.replayed)
     yield counter("styx_expelled_workers_total", "Workers given up for silence or lost connections.", counts.expelled)
     yield counter(*families.SNAPSHOTS, counts.snapshots_completed)
@@ -136,12 +138,23 @@ class Moment(NamedTuple):
     snapshots_completed: int
     storing: bool
     replayed: int
+    patch_rounds: int
+    given_up: int
 
 
 def moment(core: Coordinator) -> Moment:
     """The core as it is now."""
-    storing = core.ledger.under_way is not None
-    return Moment(core.phase, core.generation, core.epoch, core.snapshots_completed, storing, core.replayed)
+    storing, rounds = core.ledger.under_way is not None, core.rounds
+    return Moment(
+        core.phase,
+        core.generation,
+        core.epoch,
+        core.snapshots_completed,
+        storing,
+        core.replayed,
+        rounds.rounds,
+        rounds.given_up,
+    )
 
 
 class CoordinatorCounters:
@@ -152,6 +165,8 @@ class CoordinatorCounters:
         self.recovery_s = 0.0
         self.epochs = 0
         self.replayed = 0
+        self.patch_rounds = 0
+        self.given_up = 0
         self.expelled = 0
         self.snapshots_completed = 0
         self.snapshots_failed = 0
@@ -168,6 +183,8 @@ class CoordinatorCounters:
     def stepped(self, before: Moment, core: Coordinator, event: Event, effects: Sequence[Effect]) -> None:
         """The core has taken an event."""
         self.replayed += core.replayed - before.replayed
+        self.patch_rounds += core.rounds.rounds - before.patch_rounds
+        self.given_up += core.rounds.given_up - before.given_up
         self.expelled += sum(isinstance(effect, Expel) for effect in effects)
         self._count_recovery(before, core, event, effects)
         self._count_snapshot(before, core, effects)

@@ -54,6 +54,7 @@ class WorkerStatus(msgspec.Struct, kw_only=True):
     operators: list[str] = []
     strangers: int = 0
     refused: int = 0
+    carried: dict[str, int] = {}
     left: dict[str, int] = {}
     problems: dict[int, str] = {}
 
@@ -74,7 +75,9 @@ class SnapshotStatus(msgspec.Struct, kw_only=True):
 
 class Status(msgspec.Struct, kw_only=True):
     """`waiting` is what the coordinator itself waits for, None if it is at work; `deploying` what is under way;
-    `refused` counts the connections that it refused. `workers_auto`: as many are wanted as are there.
+    `refused` counts the connections that it refused, `patch_rounds` the rounds of lock phases in which calls between
+    slots changed, `given_up` the transactions carried because that did not end. `workers_auto`: as many are wanted as
+    are there.
     """
 
     app: str
@@ -95,6 +98,8 @@ class Status(msgspec.Struct, kw_only=True):
     workers: list[WorkerStatus] = []
     gateways: list[str] = []
     refused: int = 0
+    patch_rounds: int = 0
+    given_up: int = 0
 
 
 def status_of(process: CoordinatorProcess) -> Status:
@@ -128,6 +133,8 @@ def status_of(process: CoordinatorProcess) -> Status:
         ],
         gateways=sorted(connection.peer.name for connection in session.links.gateways.values()),
         refused=process.refused,
+        patch_rounds=process.counters.patch_rounds,
+        given_up=process.counters.given_up,
     )
 
 

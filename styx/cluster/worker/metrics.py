@@ -81,6 +81,7 @@ def _transactions(process: WorkerProcess) -> Iterator[Metric]:
     yield counter(*families.CALLS, watch.calls)
     yield counter(*families.LOCKED, watch.locked)
     yield counter(*families.CARRIED, watch.left)
+    yield counters(*families.CARRIED_AGAIN, "function", process.node.reports.carried.again)
     yield counters(*families.LEFT, "function", process.node.reports.left.by_function)
     yield counter(*families.POISON, counts.poison)
     yield counter(

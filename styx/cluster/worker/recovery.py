@@ -21,6 +21,7 @@ from styx.log.base import LogReader, Stream
 from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
 from styx.model.placement import Misplaced, misplaced
+from styx.model.sequence import entities_of, owner_of
 from styx.protocol.messages import Recover
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, decode_external
 from styx.sequencer.sequencer import slot_of
@@ -203,11 +204,12 @@ def first_lost(app: App, slots: Mapping[int, Mapping[str, Mapping[Any, bytes]]],
     found: dict[str, Misplaced] = {}
     for slot, tables in slots.items():
         for name, table in tables.items():
-            operator = app.operators.get(name)
-            if operator is not None and name not in found:
-                lost = misplaced(operator, slot, _some(table), n_slots)
+            owner = owner_of(name)
+            operator = app.operators.get(owner)
+            if operator is not None and owner not in found:
+                lost = misplaced(operator, slot, entities_of(operator, name, _some(table)), n_slots)
                 if lost is not None:
-                    found[name] = lost
+                    found[owner] = lost
     return list(found.values())
 
 

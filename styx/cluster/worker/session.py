@@ -311,6 +311,7 @@ class WorkerSession:
             *core.holdings(),
             self.node.strangers,
             self.node.refused(),
+            self.node.reports.carried.most(),
             self.node.reports.left.by_function,
         )
 

@@ -76,7 +76,7 @@ def action_of(scope: Mapping[str, Any]) -> Action | None:
         return Action(LOAD, operator) if method == "POST" else None
     if function is None:
         return Action(READ, operator, key) if method in ("GET", "HEAD") else None
-    return Action(CALL, f"{operator}.{function}", key) if method == "POST" else None
+    return Action(CALL, f"{operator}.{function}", key) if method in ("GET", "HEAD", "POST") else None
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

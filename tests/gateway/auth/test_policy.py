@@ -138,13 +138,14 @@ def test_actions(root: str) -> None:
     assert action("POST", "/v1/account/al%2Fice/open", root) == (CALL, "account.open", "al/ice")
     assert action("POST", "/%761/account/a/open", root) is None, "nothing is served there"
     assert action("GET", "/v1/account/a", root) == (READ, "account", "a")
+    assert action("GET", "/v1/account/a/balance", root) == (CALL, "account.balance", "a")
+    assert action("HEAD", "/v1/account/a/balance", root) == (CALL, "account.balance", "a")
     assert action("POST", "/v1/acc%6Funt", root) == (LOAD, "account", None)
     pages = {"/metrics": "metrics", "/docs": "docs", "/openapi.json": "docs", "/": "docs", "/%6Detrics": "metrics"}
     for path, page in pages.items():
         assert action("GET", path, root) == (SEE, page, None)
     for method, path in [
         *(
-            ("GET", "/v1/account/a/open"),
             ("POST", "/v1/account/a"),
             ("GET", "/v1/account"),
             ("DELETE", "/v1/account/a"),

@@ -1,0 +1,1 @@
+"""Extreme contention: random programs on a few entities, whose calls depend on what they read."""

@@ -1,0 +1,54 @@
+"""One entry of a slot's state as a re-run sees it in the lock phase. Paper section 6.3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from styx.model.access import Access
+from styx.model.context import Cell, Environment
+from styx.model.partitioning import Key
+from styx.worker.footprint import Footprint, Writes
+from styx.worker.slot import Slot
+
+
+class CurrentCell(Cell):
+    """An entry with own writes first, then writes of lower transactions, then the state."""
+
+    __slots__ = ("_current", "_entity", "_found", "_slot", "_writes")
+
+    def __init__(self, writes: Writes, current: Writes, slot: Slot, operator: str, key: Any) -> None:
+        self._entity = (operator, key)
+        self._writes = writes
+        self._current = current
+        self._slot = slot
+        self._found = slot.find(operator)
+
+    def read(self, chain: bytes) -> bytes | None:
+        entity = self._entity
+        if entity in self._writes:
+            return self._writes[entity]
+        if entity in self._current:
+            return self._current[entity]
+        return self._found(entity[1])
+
+    def write(self, chain: bytes, value: bytes | None) -> None:
+        self._writes[self._entity] = value
+
+    def access(self, access: Access) -> Any:
+        operator, writes, current, found = access.operator, self._writes, self._current, self._found
+
+        def read(key: Key) -> bytes | None:
+            entity = (operator, key)
+            if entity in writes:
+                return writes[entity]
+            return current[entity] if entity in current else found(key)
+
+        result = access.result(read)
+        for key, value in access.writes.items():
+            writes[operator, key] = value
+        return result
+
+    def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
+        assert isinstance(environment, Footprint), "a function runs in a transaction"
+        environment.touches(table, key)
+        return CurrentCell(self._writes, self._current, self._slot, table, key)
