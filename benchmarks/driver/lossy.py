@@ -17,7 +17,7 @@ import msgspec
 from styx.errors import ConfigurationError
 from styx.model.app import App
 from styx.model.context import Context
-from styx.model.function_spec import FunctionSpec
+from styx.model.function_spec import FunctionSpec, Hints
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
 from styx.model.waiting import DONE
@@ -84,6 +84,7 @@ class LossyApp:
             original.decode_state,
             original.pack_state,
             original.unpack_state,
+            Hints(read_only=original.read_only, local=original.local),
         )
 
 

@@ -18,7 +18,7 @@ from benchmarks.micro import reads
 from benchmarks.micro.bank import account, app
 from benchmarks.micro.comparison import Comparison
 from benchmarks.micro.engine_loop import EngineLoop
-from benchmarks.micro.rows import ROWS, Row, add_rows
+from benchmarks.micro.rows import ALL_AT_ONCE, ROWS, Row, add_rows, run_row
 from benchmarks.reference.bare_loop import bare_loop
 from benchmarks.reference.cpu_time import cpu_seconds
 from benchmarks.reference.transfers import START_BALANCE, encoded, transfers
@@ -60,19 +60,20 @@ def measure(title: str, keys: int, count: int, runs: int) -> Comparison:
     return comparison
 
 
-def time_row(row: Row, count: int) -> tuple[float, EngineLoop, list[bytes]]:
+def time_row(row: Row, count: int, at_once: int = ALL_AT_ONCE) -> tuple[float, EngineLoop, list[bytes]]:
     """CPU seconds of the engine alone on `count` requests of any row; the engine; its replies."""
     engine, routed = row.engine(), row.routed(count)
     given: list[bytes] = []
-    engine_s = cpu_seconds(lambda: given.extend(engine.run(routed)))
+    engine_s = cpu_seconds(lambda: given.extend(run_row(engine, routed, at_once)))
     assert len(given) == count
-    assert all(decode_reply(data).error is None for data in given)
+    errors = [decode_reply(data).error for data in given]
+    assert all(error is None or error[0] == "aborted" for error in errors)
     return engine_s, engine, given
 
 
-def measure_row(row: Row, count: int, runs: int) -> None:
+def measure_row(row: Row, count: int, runs: int, at_once: int) -> None:
     """Measures and prints a row that the bare loop cannot run."""
-    timings = [time_row(row, count) for _ in range(runs)]
+    timings = [time_row(row, count, at_once) for _ in range(runs)]
     _, engine, given = timings[-1]
     print(
         f"{row.title}: engine {_figure([engine_s / count * 1e6 for engine_s, _, _ in timings])} µs a transaction "
@@ -82,7 +83,8 @@ def measure_row(row: Row, count: int, runs: int) -> None:
 
 def _phases(engine: EngineLoop, given: list[bytes]) -> str:
     phases = [decode_reply(data).phase for data in given]
-    return f"{engine.worker.epoch + 1} epochs, {phases.count(2) / len(given):.0%} through the lock phase"
+    through = ", ".join(f"{phases.count(each) / len(given):.0%} in phase {each}" for each in sorted(set(phases)))
+    return f"{engine.worker.epoch + 1} epochs, {through}"
 
 
 def _check(given: list[bytes], expected: list[bytes], engine: EngineLoop, state: dict[int, bytes]) -> None:
@@ -121,7 +123,7 @@ def main() -> None:
         if row.keys:
             comparisons.append(measure(row.title, row.keys, options.transactions, options.runs))
         else:
-            measure_row(row, options.transactions, options.runs)
+            measure_row(row, options.transactions, options.runs, options.at_once)
     if options.reads:
         for keys in reads.KEYS:
             for share in reads.SHARES:

@@ -57,7 +57,8 @@ async def balance(ctx: Context) -> int:
 
 @account.register
 async def balance_undeclared(ctx: Context) -> int:
-    return await balance(ctx)
+    state = await ctx.get()
+    return int(state["balance"])
 
 
 app = App("micro", operators=[account])

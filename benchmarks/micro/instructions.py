@@ -17,20 +17,17 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from benchmarks.micro.rows import ROWS, add_rows
+from benchmarks.micro.rows import ALL_AT_ONCE, ROWS, add_rows, run_row
 from styx.native.form import FORM, describe
 
-FEW: Final = 2_000
-MANY: Final = 7_000
-"""Transactions of the two runs."""
 _COUNTED: Final = re.compile(r"I +refs: +([\d,]+)")
 
 
-def run(name: str, count: int) -> None:
-    """Runs `count` transactions of a row. The work before them is the same for every `count` up to `MANY`."""
+def run(name: str, count: int, at_once: int) -> None:
+    """Runs `count` transactions of a row. The work before them is the same for every `count` up to the row's `many`."""
     row = ROWS[name]
-    routed = row.routed(MANY)
-    assert len(row.engine().run(routed[:count])) == count
+    routed = row.routed(row.many)
+    assert len(run_row(row.engine(), routed[:count], at_once)) == count
 
 
 def counted(told: str) -> int:
@@ -41,10 +38,11 @@ def counted(told: str) -> int:
     return int(found[1].replace(",", ""))
 
 
-def instructions(name: str, count: int) -> int:
+def instructions(name: str, count: int, at_once: int = ALL_AT_ONCE) -> int:
     """The instructions of a whole process with this number of a row's transactions."""
     tool = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
     command = [*tool, sys.executable, "-m", "benchmarks.micro.instructions", name, "--run", str(count)]
+    command += ["--at-once", str(at_once)]
     # The same hash seed in all processes, and no bytecode files that only the first process would write.
     environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
@@ -64,11 +62,12 @@ def main() -> None:
     options = parser.parse_args()
     if options.run is not None:
         gc.disable()
-        run(options.rows[0], options.run)
+        run(options.rows[0], options.run, options.at_once)
         return
     print(f"{describe(FORM)}, CPython {sys.version.split()[0]}")
     for name in options.rows:
-        each = (instructions(name, MANY) - instructions(name, FEW)) / (MANY - FEW)
+        few, many = ROWS[name].few, ROWS[name].many
+        each = (instructions(name, many, options.at_once) - instructions(name, few, options.at_once)) / (many - few)
         print(f"{name}: {each:,.0f} instructions a transaction", flush=True)
 
 

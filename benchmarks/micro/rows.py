@@ -16,6 +16,10 @@ import msgspec
 from benchmarks.micro import bank
 from benchmarks.micro.engine_loop import EngineLoop
 from benchmarks.reference.transfers import START_BALANCE, transfers
+from benchmarks.tpcc.app import app as tpcc_app
+from benchmarks.tpcc.settings import CUSTOMERS_MIN, LOCAL, ORDINARY
+from benchmarks.tpcc.settings import Settings as TpccSettings
+from benchmarks.tpcc.workload import TpcC
 from benchmarks.travelling_numbers.app import app as travelling_app
 from benchmarks.travelling_numbers.app import counter
 from benchmarks.travelling_numbers.shapes import SHAPES
@@ -43,7 +47,8 @@ class Sent(NamedTuple):
 class Row(NamedTuple):
     """`state` is there before the first request. `requests` draws so many requests, the same ones each time.
 
-    `keys` is the number of accounts of a row of transfers, which the bare loop can run too; 0 for any other row.
+    `keys` is the number of accounts of a row of transfers, which the bare loop can run too; 0 for any other row. `few`
+    and `many` are the transactions of the two runs whose instructions are counted.
     """
 
     title: str
@@ -51,6 +56,8 @@ class Row(NamedTuple):
     requests: Callable[[int], list[Sent]]
     state: Callable[[], State] = dict
     keys: int = 0
+    few: int = 2_000
+    many: int = 7_000
 
     def routed(self, count: int) -> list[tuple[int, bytes]]:
         """So many requests as they stand in the log, each with its slot."""
@@ -117,6 +124,19 @@ def _travelling(shape: str) -> Row:
     return Row(f"a number travels, {SHAPES[shape].title}", travelling_app, partial(_numbers, shape))
 
 
+def _tpcc(at_home: str) -> Row:
+    workload = TpcC(TpccSettings(warehouses=1, items=1_000, customers=CUSTOMERS_MIN, at_home=at_home))
+
+    def requests(count: int) -> list[Sent]:
+        generator = workload.generator(0, 1, SEED)
+        return [Sent(*generator.next()[1:]) for _ in range(count)]
+
+    def state() -> State:
+        return {(each.operator, key): value for each in workload.initial() for key, value in each.pairs}
+
+    return Row(f"TPC-C, one warehouse, {at_home} functions", tpcc_app, requests, state, few=300, many=1_300)
+
+
 ROWS: Final = {
     "uniform": _bank("10,000 keys, uniform", 10_000),
     "hot": _bank("100 hot keys", 100),
@@ -128,14 +148,18 @@ ROWS: Final = {
     "number_as_key": _travelling("as_key"),
     "number_for_a_result": _travelling("for_a_result"),
     "number_along_a_chain": _travelling("along_a_chain"),
+    "tpcc_local": _tpcc(LOCAL),
+    "tpcc_ordinary": _tpcc(ORDINARY),
 }
 """By the name that the commands take."""
+ALL_AT_ONCE: Final = 10**9
+"""More requests than any row has."""
 DEFAULT_ROWS: Final = ("uniform", "hot")
 """The rows of a command that is told none."""
 
 
 def add_rows(parser: argparse.ArgumentParser) -> None:
-    """Adds the names of rows to a command."""
+    """Adds the names of rows to a command, and how many requests arrive together."""
     parser.add_argument(
         "rows",
         nargs="*",
@@ -144,6 +168,29 @@ def add_rows(parser: argparse.ArgumentParser) -> None:
         type=_row,
         help=f"of {', '.join(ROWS)} (default: {' '.join(DEFAULT_ROWS)})",
     )
+    parser.add_argument(
+        "--at-once",
+        type=_positive,
+        default=ALL_AT_ONCE,
+        metavar="N",
+        help="requests that arrive together, behind the replies to those before them (default: all). In rows with a "
+        "bare loop all requests arrive together",
+    )
+
+
+def run_row(engine: EngineLoop, routed: list[tuple[int, bytes]], at_once: int) -> list[bytes]:
+    """The replies to the requests, of which so many at once arrive."""
+    replies: list[bytes] = []
+    for first in range(0, len(routed), at_once):
+        replies += engine.run(routed[first : first + at_once])
+    return replies
+
+
+def _positive(word: str) -> int:
+    number = int(word)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"it is 1 or more, got {word}")
+    return number
 
 
 def _row(name: str) -> str:

@@ -19,7 +19,7 @@ async def pay(ctx: Context, w_id: int, d_id: int, h_data: str, amount: int) -> P
     return paid
 
 
-@tables.customer_name.register
+@tables.customer_name.register(read_only=True)
 async def order_status(ctx: Context) -> OrderStatusAnswer:
     """See `order_status` of the customer."""
     customer = middle_one(ctx, await ctx.get())

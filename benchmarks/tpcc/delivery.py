@@ -1,6 +1,7 @@
 """Delivery (clause 2.7): of each district of a warehouse, the oldest order that is not delivered yet.
 
-All districts are one transaction. One that has no such order is skipped.
+All districts are one transaction. One that has no such order is skipped. All rows are of one warehouse, so a delivery
+can be local.
 """
 
 from __future__ import annotations
@@ -15,6 +16,16 @@ async def delivery(ctx: Context, carrier_id: int) -> list[int | None]:
     """Delivers one order of each district. Returns each order's number, or None for a district without such an
     order.
     """
+    return await _deliver(ctx, carrier_id)
+
+
+@tables.warehouse.register(local=True)
+async def local_delivery(ctx: Context, carrier_id: int) -> list[int | None]:
+    """As `delivery`."""
+    return await _deliver(ctx, carrier_id)
+
+
+async def _deliver(ctx: Context, carrier_id: int) -> list[int | None]:
     districts = range(1, tables.DISTRICTS + 1)
     return [await ctx.call(tables.undelivered, deliver_oldest, (ctx.key, d), (carrier_id,)) for d in districts]
 

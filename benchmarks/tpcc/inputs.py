@@ -17,7 +17,7 @@ from benchmarks.tpcc.answers import Wanted
 from benchmarks.tpcc.mixes import DELIVERY, NEW_ORDER, ORDER_STATUS, PAYMENT, STOCK_LEVEL
 from benchmarks.tpcc.nurand import customers_asked_for, items_asked_for, names_asked_for
 from benchmarks.tpcc.population.orders import CARRIERS, LINES_MAX, LINES_MIN
-from benchmarks.tpcc.settings import Settings
+from benchmarks.tpcc.settings import LOCAL, Settings
 from benchmarks.tpcc.tables import DISTRICTS
 from benchmarks.tpcc.text import last_name
 
@@ -28,6 +28,11 @@ PAYMENT_MAX: Final = 5_000_00
 THRESHOLD_MIN: Final = 10
 THRESHOLD_MAX: Final = 20
 """The largest threshold of a StockLevel."""
+
+
+def function(name: str, at_home: bool, settings: Settings) -> str:
+    """The function that a terminal calls: the local one if all rows are of its own warehouse."""
+    return f"local_{name}" if at_home and settings.at_home == LOCAL else name
 
 
 class Inputs(Protocol):
@@ -76,6 +81,7 @@ class NewOrders:
     """Clause 2.4.1."""
 
     def __init__(self, settings: Settings, rng: random.Random) -> None:
+        self._settings = settings
         self._places = Places(settings, rng)
         self._item = items_asked_for(settings, rng)
         self._unused_item = settings.items + 1
@@ -94,7 +100,8 @@ class NewOrders:
             if rollback:
                 lines[-1].i_id = self._unused_item
             key = home, places.district()
-            block.append(Planned(NEW_ORDER, tables.district, key, "new_order", (places.customer(), lines)))
+            name = function("new_order", all(line.supply_w_id == home for line in lines), self._settings)
+            block.append(Planned(NEW_ORDER, tables.district, key, name, (places.customer(), lines)))
         return block
 
     def _lines(self, home: int, remote: list[bool]) -> list[Wanted]:
@@ -109,6 +116,7 @@ class Payments:
     """Clause 2.5.1."""
 
     def __init__(self, settings: Settings, rng: random.Random) -> None:
+        self._settings = settings
         self._places = Places(settings, rng)
         self._by_name = Share(settings.by_name, rng)
         self._remote = Share(settings.remote_customer if settings.warehouses > 1 else 0, rng)
@@ -122,7 +130,8 @@ class Payments:
             c_w_id, c_d_id = (places.other_warehouse(w_id), places.district()) if away else (w_id, d_id)
             amount = places.between(PAYMENT_MIN, PAYMENT_MAX)
             arguments = d_id, c_w_id, c_d_id, places.who(by_name), amount
-            block.append(Planned(PAYMENT, tables.warehouse, w_id, "payment", arguments))
+            name = function("payment", c_w_id == w_id, self._settings)
+            block.append(Planned(PAYMENT, tables.warehouse, w_id, name, arguments))
         return block
 
 
@@ -148,13 +157,14 @@ class Deliveries:
     """Clause 2.7.1."""
 
     def __init__(self, settings: Settings, rng: random.Random) -> None:
+        self._function = function("delivery", True, settings)
         self._places = Places(settings, rng)
 
     def next_block(self, count: int) -> list[Planned]:
         """See `Inputs.next_block`."""
         places = self._places
         return [
-            Planned(DELIVERY, tables.warehouse, places.warehouse(), "delivery", (places.up_to(CARRIERS),))
+            Planned(DELIVERY, tables.warehouse, places.warehouse(), self._function, (places.up_to(CARRIERS),))
             for _ in range(count)
         ]
 

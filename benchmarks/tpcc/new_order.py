@@ -1,6 +1,7 @@
 """New-Order (clause 2.4): a customer of a district orders 5 to 15 items, each from the stock of some warehouse.
 
-The warehouse of an item is another one than the customer's now and then. An item that does not exist rolls the whole
+The warehouse of an item is another one than the customer's now and then. A terminal knows its own, and sends all other
+orders as local ones. An item that does not exist rolls the whole
 order back, with all that its earlier lines have done. A call to another warehouse never carries the order's number,
 because the number changes when the transaction is run again after others of the district.
 """
@@ -55,6 +56,16 @@ class Supplied(tables.Row):
 @tables.district.register
 async def new_order(ctx: Context, c_id: int, lines: list[Wanted]) -> NewOrderAnswer:
     """Makes the order with this district's next number. Raises `ItemNotFound`."""
+    return await _make(ctx, c_id, lines)
+
+
+@tables.district.register(local=True)
+async def local_new_order(ctx: Context, c_id: int, lines: list[Wanted]) -> NewOrderAnswer:
+    """As `new_order`, with all items from this warehouse."""
+    return await _make(ctx, c_id, lines)
+
+
+async def _make(ctx: Context, c_id: int, lines: list[Wanted]) -> NewOrderAnswer:
     w_id, d_id = ctx.key
     district: tables.District = there(ctx, "district", await ctx.get())
     o_id = district.next_o_id

@@ -1,4 +1,4 @@
-"""Order-Status (clause 2.6): a customer's balance and last order. Reads only."""
+"""Order-Status (clause 2.6): a customer's balance and last order. Declared as read-only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class OrderShown(tables.Row):
     lines: list[StatusLine]
 
 
-@tables.customer.register
+@tables.customer.register(read_only=True)
 async def order_status(ctx: Context) -> OrderStatusAnswer:
     """This customer and their last order."""
     key = w_id, d_id, c_id = ctx.key
@@ -36,14 +36,14 @@ async def order_status(ctx: Context) -> OrderStatusAnswer:
     )
 
 
-@tables.customer_order.register
+@tables.customer_order.register(read_only=True)
 async def last_order(ctx: Context) -> int:
     """The number of this customer's last order."""
     o_id: int = there(ctx, "order of customer", await ctx.get())
     return o_id
 
 
-@tables.order.register
+@tables.order.register(read_only=True)
 async def show(ctx: Context) -> OrderShown:
     """This order and its lines."""
     order: tables.Order = there(ctx, "order", await ctx.get())
@@ -52,7 +52,7 @@ async def show(ctx: Context) -> OrderShown:
     return OrderShown(order.entry_d, order.carrier_id, lines)
 
 
-@tables.order_line.register
+@tables.order_line.register(read_only=True)
 async def show_line(ctx: Context) -> StatusLine:
     """This line of an order."""
     line: tables.OrderLine = there(ctx, "order line", await ctx.get())

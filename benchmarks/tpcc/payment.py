@@ -1,6 +1,7 @@
 """Payment (clause 2.5): a customer pays at a district of some warehouse, and says who they are by number or last name.
 
-The customer is of another warehouse now and then; the row of HISTORY is written where the customer is. What goes there
+The customer is of another warehouse now and then; a terminal knows its own, and sends all other payments as local ones.
+The row of HISTORY is written where the customer is. What goes there
 is of the request or never changes: a balance of the warehouse that is paid at must not go along.
 """
 
@@ -23,6 +24,18 @@ DATA_SHOWN: Final = 200
 @tables.warehouse.register
 async def payment(ctx: Context, d_id: int, c_w_id: int, c_d_id: int, who: int | str, amount: int) -> PaymentAnswer:
     """Takes `amount` cents at this warehouse and district `d_id` from the customer `who`, a number or a last name."""
+    return await _take(ctx, d_id, c_w_id, c_d_id, who, amount)
+
+
+@tables.warehouse.register(local=True)
+async def local_payment(
+    ctx: Context, d_id: int, c_w_id: int, c_d_id: int, who: int | str, amount: int
+) -> PaymentAnswer:
+    """As `payment`, of a customer of this warehouse."""
+    return await _take(ctx, d_id, c_w_id, c_d_id, who, amount)
+
+
+async def _take(ctx: Context, d_id: int, c_w_id: int, c_d_id: int, who: int | str, amount: int) -> PaymentAnswer:
     w_id: int = ctx.key
     warehouse: tables.Warehouse = there(ctx, "warehouse", await ctx.get())
     warehouse.ytd += amount

@@ -1,8 +1,9 @@
 """The functions by which the audit reads rows, beside the functions of the transactions.
 
-Each reads the rows of several keys that follow each other, in one transaction and by calls on one slot, so that all
-rows of a warehouse are read by some thousands of requests. What stands where no row should stand is looked for as far
-as a transaction that was undone by halves could have left it: one order, line or payment beyond the last one.
+All are declared as read-only. Each reads the rows of several keys that follow each other, in one transaction and by
+calls on one slot, so that all rows of a warehouse are read by some thousands of requests. What stands where no row
+should stand is looked for as far as a transaction that was undone by halves could have left it: one order, line or
+payment beyond the last one.
 """
 
 from __future__ import annotations
@@ -71,34 +72,34 @@ class CustomerFound(Row):
     namesakes: list[int]
 
 
-@warehouse.register
+@warehouse.register(read_only=True)
 async def audit_row(ctx: Context) -> Warehouse | None:
     """This warehouse."""
     row: Warehouse | None = await ctx.get()
     return row
 
 
-@district.register
+@district.register(read_only=True)
 async def audit_found(ctx: Context) -> DistrictFound:
     """This district."""
     return DistrictFound(await ctx.get(), await ctx.call(undelivered, audit_oldest, ctx.key))
 
 
-@undelivered.register
+@undelivered.register(read_only=True)
 async def audit_oldest(ctx: Context) -> int | None:
     """The district's entry."""
     row: int | None = await ctx.get()
     return row
 
 
-@order.register
+@order.register(read_only=True)
 async def audit_orders(ctx: Context, count: int) -> list[OrderFound]:
     """The rows under this number and the next ones, `count` in all."""
     w_id, d_id, first = ctx.key
     return [await ctx.call(order, audit_order, (w_id, d_id, o_id)) for o_id in range(first, first + count)]
 
 
-@order.register
+@order.register(read_only=True)
 async def audit_order(ctx: Context) -> OrderFound:
     """The rows under this number."""
     row: Order | None = await ctx.get()
@@ -108,28 +109,28 @@ async def audit_order(ctx: Context) -> OrderFound:
     return OrderFound(row, await ctx.call(new_order, audit_new_order, ctx.key), lines)
 
 
-@order_line.register
+@order_line.register(read_only=True)
 async def audit_line(ctx: Context) -> OrderLine | None:
     """This line."""
     row: OrderLine | None = await ctx.get()
     return row
 
 
-@new_order.register
+@new_order.register(read_only=True)
 async def audit_new_order(ctx: Context) -> NewOrder | None:
     """This order that is not delivered yet."""
     row: NewOrder | None = await ctx.get()
     return row
 
 
-@customer.register
+@customer.register(read_only=True)
 async def audit_customers(ctx: Context, count: int) -> list[CustomerFound]:
     """This customer and those that follow, `count` together."""
     w_id, d_id, first = ctx.key
     return [await ctx.call(customer, audit_customer, (w_id, d_id, c_id)) for c_id in range(first, first + count)]
 
 
-@customer.register
+@customer.register(read_only=True)
 async def audit_customer(ctx: Context) -> CustomerFound:
     """This customer."""
     row: Customer | None = await ctx.get()
@@ -140,21 +141,21 @@ async def audit_customer(ctx: Context) -> CustomerFound:
     return CustomerFound(row, payments, await ctx.call(customer_order, audit_last_order, ctx.key), namesakes)
 
 
-@customer_order.register
+@customer_order.register(read_only=True)
 async def audit_last_order(ctx: Context) -> int | None:
     """The customer's entry."""
     row: int | None = await ctx.get()
     return row
 
 
-@customer_name.register
+@customer_name.register(read_only=True)
 async def audit_namesakes(ctx: Context) -> list[int]:
     """The name's entry."""
     row: list[int] = await ctx.get([])
     return row
 
 
-@history.register
+@history.register(read_only=True)
 async def audit_payments(ctx: Context, count: int) -> list[History | None]:
     """This payment and those of the same customer that follow, `count` together."""
     w_id, d_id, c_id, first = ctx.key
@@ -164,35 +165,35 @@ async def audit_payments(ctx: Context, count: int) -> list[History | None]:
     return found
 
 
-@history.register
+@history.register(read_only=True)
 async def audit_payment(ctx: Context) -> History | None:
     """This payment."""
     row: History | None = await ctx.get()
     return row
 
 
-@stock.register
+@stock.register(read_only=True)
 async def audit_stocks(ctx: Context, count: int) -> list[Stock | None]:
     """The stock of this item and of those that follow, `count` together."""
     w_id, first = ctx.key
     return [await ctx.call(stock, audit_stock, (w_id, i_id)) for i_id in range(first, first + count)]
 
 
-@stock.register
+@stock.register(read_only=True)
 async def audit_stock(ctx: Context) -> Stock | None:
     """The stock of this item."""
     row: Stock | None = await ctx.get()
     return row
 
 
-@item.register
+@item.register(read_only=True)
 async def audit_items(ctx: Context, count: int) -> list[Item | None]:
     """This item and those that follow, `count` together."""
     w_id, first = ctx.key
     return [await ctx.call(item, audit_item, (w_id, i_id)) for i_id in range(first, first + count)]
 
 
-@item.register
+@item.register(read_only=True)
 async def audit_item(ctx: Context) -> Item | None:
     """This item."""
     row: Item | None = await ctx.get()

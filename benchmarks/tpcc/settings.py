@@ -25,6 +25,9 @@ CUSTOMERS_MIN: Final = 30
 FIRST_PAYMENT: Final = 10_00
 """In cents: what each customer has paid at the start."""
 
+LOCAL: Final = "local"
+ORDINARY: Final = "ordinary"
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -47,6 +50,12 @@ class Settings:
     by_name: float = share(
         0.6, "of the Payments and OrderStatuses: those by the customer's last name (default %(default)s)"
     )
+    at_home: str = setting(
+        LOCAL,
+        "how Deliveries are sent, and NewOrders and Payments that stay in their warehouse: local or ordinary functions "
+        "(default %(default)s)",
+        choices=(LOCAL, ORDINARY),
+    )
     data_seed: int = setting(1, "the same one makes the same rows (default %(default)s)")
 
     def __post_init__(self) -> None:
@@ -57,6 +66,7 @@ class Settings:
             f"the number of a district's customers is from {CUSTOMERS_MIN} to {CUSTOMERS}, got {self.customers}",
         )
         require(self.mix in MIXES, f"there is no mix {self.mix!r}; there are {', '.join(MIXES)}")
+        require(self.at_home in (LOCAL, ORDINARY), f"--at-home is {LOCAL} or {ORDINARY}, got {self.at_home!r}")
         require_shares(self, "0.15 for 15 %", "remote_item", "rollback", "remote_customer", "by_name")
 
     @property

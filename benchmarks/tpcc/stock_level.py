@@ -1,4 +1,5 @@
-"""Stock-Level (clause 2.8): how many of the items in a district's last 20 orders are short. Reads only."""
+"""Stock-Level (clause 2.8): how many of the items in a district's last 20 orders are short. Declared as
+read-only."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ ORDERS: Final = 20
 """The district's last ones, whose items are looked at."""
 
 
-@tables.district.register
+@tables.district.register(read_only=True)
 async def stock_level(ctx: Context, threshold: int) -> int:
     """How many different items of this district's last orders have a stock in this warehouse below `threshold`."""
     w_id, d_id = ctx.key
@@ -26,7 +27,7 @@ async def stock_level(ctx: Context, threshold: int) -> int:
     return short
 
 
-@tables.order.register
+@tables.order.register(read_only=True)
 async def items_ordered(ctx: Context) -> list[int]:
     """The items of this order."""
     order: tables.Order = there(ctx, "order", await ctx.get())
@@ -34,14 +35,14 @@ async def items_ordered(ctx: Context) -> list[int]:
     return [await ctx.call(tables.order_line, item_ordered, (*key, n)) for n in range(1, order.ol_cnt + 1)]
 
 
-@tables.order_line.register
+@tables.order_line.register(read_only=True)
 async def item_ordered(ctx: Context) -> int:
     """The item of this line."""
     line: tables.OrderLine = there(ctx, "order line", await ctx.get())
     return line.i_id
 
 
-@tables.stock.register
+@tables.stock.register(read_only=True)
 async def is_below(ctx: Context, threshold: int) -> bool:
     """Whether fewer than `threshold` are left."""
     stock: tables.Stock = there(ctx, "stock", await ctx.get())

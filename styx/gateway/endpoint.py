@@ -75,7 +75,11 @@ class RequestEndpoint:
         started = perf_counter()
         metrics = self.metrics
         request_id = next(self._request_ids)
-        headers = dict(scope["headers"])
+        headers, method = dict(scope["headers"]), scope["method"]
+        if method != POST:
+            # Some programs send an Idempotency-Key with every request. It is ignored for a read: a call with the same
+            # key must not find the read's reply.
+            headers.pop(b"idempotency-key", None)
         body = IncomingBody(receive)
         metrics.in_flight += 1
         try:
@@ -92,7 +96,6 @@ class RequestEndpoint:
         metrics.observe(answer.status, perf_counter() - started)
         length, own = (b"content-length", b"%d" % len(answer.body)), (b"styx-request-id", request_id.encode("ascii"))
         sent = [*answer.headers, length, own]
-        method = scope["method"]
         if method != POST:
             sent.append(status.NOT_CACHED)  # a cache may keep some answers to a GET, errors as well, if it is not told
         await send({"type": "http.response.start", "status": answer.status, "headers": sent})
@@ -113,8 +116,6 @@ class RequestEndpoint:
                 key = head.key_of(asked.key, operator, headers)
                 seconds = head.timeout_seconds(headers, seconds)
                 self._admit()
-                # Some programs send an Idempotency-Key with every request. It is ignored for a read: a call with the
-                # same key must not find the read's reply.
                 request = engine.maker.make(operator, key, READ_FUNCTION, NO_ARGUMENTS, "", request_id)
                 submitted = True
                 async with asyncio.timeout(seconds):
@@ -129,11 +130,17 @@ class RequestEndpoint:
                 return await answer_load(engine, operator, query, headers, body, idempotency_key, seconds, request_id)
             route = self._route(asked.operator, asked.function, method)
             key = head.key_of(asked.key, route.operator, headers)
-            idempotency_key = head.idempotency_key(headers, scope.get(IDENTITY)) if method == POST else ""
+            idempotency_key = head.idempotency_key(headers, scope.get(IDENTITY))
             seconds = head.timeout_seconds(headers, seconds)
             self._admit()
             async with asyncio.timeout(seconds):
-                params = await self._arguments(route, scope, headers, body)
+                length = headers.get(b"content-length")
+                sent = (
+                    await body.read(engine.limits.request_bytes_max, length)
+                    if method == POST
+                    else self._queried(route, scope)
+                )
+                params = route.arguments.read(sent, engine.limits.value_bytes_max)
                 make = engine.maker.make
                 request = make(route.operator, key, route.function, params, idempotency_key, request_id)
                 submitted = True
@@ -160,16 +167,10 @@ class RequestEndpoint:
                 return _cut_off("the gateway failed, and its log says why", submitted, request_id)
             return status.failure("internal", "GatewayFault", "the gateway failed; its log says why; nothing was run")
 
-    async def _arguments(
-        self, route: _Route, scope: Scope, headers: Mapping[bytes, bytes], body: IncomingBody
-    ) -> bytes:
-        """The encoded arguments, from the query if the function is read by a safe method, otherwise from the body."""
-        limits = self._engine.limits
-        if route.query is None or scope["method"] == POST:
-            sent = await body.read(limits.request_bytes_max, headers.get(b"content-length"))
-        else:
-            sent = route.query.body(scope.get("query_string", b""))
-        return route.arguments.read(sent, limits.value_bytes_max)
+    def _queried(self, route: _Route, scope: Scope) -> bytes:
+        """The JSON of the arguments in the query of a call by a safe method."""
+        assert route.query is not None, "a function that may write is called with POST"
+        return route.query.body(scope.get("query_string", b""))
 
     def _route(self, operator: str, function: str, method: str) -> _Route:
         """The way to a function. Raises `MethodNotAllowed`, `UnknownOperator` or `UnknownFunction`."""

@@ -109,6 +109,7 @@ class SlotLockPhase:
     def _run(self, invocations: int) -> int:
         queue, slot, current, outcomes, graphs = self._queue, self._slot, self._current, self.outcomes, self._graphs
         variables, running, changed = self._variables.shared, self._running, self._changed
+        again, notes = self.number > 0, self._notes
         while self._next < len(queue) and invocations > 0 and not len(variables):
             footprint = queue[self._next]
             self._next += 1
@@ -116,10 +117,12 @@ class SlotLockPhase:
             if tid in self._excluded or (self.cut and tid in self.cut):
                 changed.update(self._left.pop(tid, NOTHING))
                 continue
-            if self.number and self._would_read_the_same(footprint):
+            if again and self._would_read_the_same(footprint):
                 continue
-            invocations -= max(1, len(footprint.invocations))
-            self._run_again(footprint)
+            invocations -= len(footprint.invocations) or 1
+            if notes is not None:
+                notes.forget(footprint)
+            footprint.run_again()
             outcome: Outcome | None = None
             if tid not in graphs:
                 unchanged = unchanged_rerun(footprint, slot, current, self._first_steps, variables, running)
@@ -135,7 +138,7 @@ class SlotLockPhase:
                     self._graph(footprint).several |= not first.synchronous  # otherwise that was no attempt
             if outcome is None:
                 outcome = self._run_alone(footprint) or self._run_in_general(footprint)
-            if self.number:
+            if again:
                 self._compare(outcomes.get(tid, NOT_RUN).writes, outcome.writes)
             outcomes[tid] = outcome
         return invocations
@@ -334,11 +337,11 @@ class SlotLockPhase:
 
     def commit(self) -> None:
         """Commits the writes of the last round."""
-        for tid, outcome in self.outcomes.items():
+        for tid, graph in self._graphs.items():  # a part without one has made exactly the cached calls
             if tid not in self._excluded:
-                graph = self._graphs.get(tid)
+                outcome = self.outcomes[tid]
                 assert not outcome.waits, f"transaction {tid} waits for a result at the end of the lock phase"
-                assert graph is None or graph.settled, f"two slots make one call of transaction {tid}"
+                assert graph.settled, f"two slots make one call of transaction {tid}"
                 assert outcome.failure is None or tid not in self._spread, f"transaction {tid} has failed on one slot"
         slot = self._slot
         for (operator, key), value in self._current.items():

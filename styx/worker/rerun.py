@@ -125,7 +125,9 @@ class Rerun:
         self._allowance = graph.allowance
         # An invocation that the execution step measured is measured here as well.
         self._kind: type[Invocation] = type(footprint.invocations[0]) if footprint.invocations else Invocation
-        self._due: list[tuple[bytes, bytes, int, _Due]] = []
+        # Serial order. The number tells calls at one path apart: two slots may claim a call that moves between them.
+        self._due: list[tuple[bytes, bytes, int, int, _Due]] = []
+        self._pushed = 0
         self._ran: set[bytes] = set()
         self._open: list[_Frame] = []
 
@@ -136,11 +138,11 @@ class Rerun:
         for entry in self._graph.entries():
             share = _SYNCHRONOUS if entry.synchronous else _ASYNCHRONOUS
             due = _Due(entry.chain, entry.path, entry.function, entry.key, entry.params, share, entry.from_slot)
-            self._due.append((due.chain, due.path, 1, due))
+            self._due.append((due.chain, due.path, 1, 0, due))
         heapq.heapify(self._due)
         try:
             while self._due:
-                due = heapq.heappop(self._due)[3]
+                due = heapq.heappop(self._due)[4]
                 if not self._moved(due):
                     self._run_due(due)
         except _Failed as failed:
@@ -166,12 +168,14 @@ class Rerun:
                 self.made[invocation.step_path(index)] = Sent(call, invocation._chain_id)
 
     def _keep_calls(self, invocation: Invocation) -> None:
-        """Leaves the asynchronous calls to other slots as they are: the function has failed, and makes none of them."""
+        """Leaves the asynchronous calls to other slots as they are: the function has failed, and makes none of them. A
+        call that was synchronous before comes before the failure, and is withdrawn.
+        """
         for index, call in enumerate(invocation._made):
             if not call.synchronous:
                 path = invocation.step_path(index)
                 before = self._graph.sent(path)
-                if before is not None:
+                if before is not None and not before.call.synchronous:
                     self.made[path] = before
 
     # An explicit stack instead of recursion: call chains may be deeper than Python's stack -------------------
@@ -245,7 +249,7 @@ class Rerun:
     def _next_within(self, chain: bytes, path: bytes) -> _Due | None:
         """The next invocation that another slot called synchronously within the call at `path`."""
         while self._due and self._due[0][0] == chain and self._due[0][1].startswith(path):
-            due = heapq.heappop(self._due)[3]
+            due = heapq.heappop(self._due)[4]
             if not self._moved(due):
                 return due
         return None
@@ -331,7 +335,8 @@ class Rerun:
                 path = invocation.step_path(index)
                 if call.slot == self._slot.index:
                     due = _Due(path, path, call.function, call.key, call.params, _ASYNCHRONOUS, -1)
-                    heapq.heappush(self._due, (path, path, 0, due))
+                    self._pushed += 1
+                    heapq.heappush(self._due, (path, path, 0, self._pushed, due))
                 else:
                     self.made[path] = Sent(call, invocation._chain_id)
 

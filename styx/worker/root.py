@@ -107,9 +107,9 @@ class RootAccounts(ABC):
 
     `roots` are the transactions with their root on this worker, by TID; `open_roots` counts those that are not done.
     `owners` maps every slot to its worker; `slots` are the slots of this worker. `cut` are TIDs of transactions with a
-    function that the watchdog interrupted on this worker. `cut_roots` are the roots whose ends are recorded: with such a function on any
-    worker, or dropped before all branches had run.
-    `stopped` says which of their branches do not run any further.
+    function that the watchdog interrupted on this worker. `cut_roots` are the roots whose ends are recorded: those with
+    such a function on any worker, and those that were dropped before all of their branches had run. `stopped` says
+    which of their branches do not run any further.
     """
 
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int) -> None:

@@ -53,7 +53,7 @@ async def test_of_an_embedded_engine() -> None:
         await client.call("ledger", "a", "add")
         assert client.entity("ledger", "a") == 1
         reply = await client.read("ledger", "a")
-        assert (reply.result, reply.phase) == (1, 1)
+        assert (reply.result, reply.phase) == (1, 0)
 
 
 async def test_the_history_of_a_test_cluster_has_its_reads(tmp_path: Path) -> None:

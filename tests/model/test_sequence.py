@@ -98,7 +98,10 @@ async def receipt(ctx: Context) -> int:
 
 @shop.register(local=True)
 async def bill_here(ctx: Context, fail: bool = False) -> int:
-    return await bill(ctx, "bills", fail)
+    number = await ctx.sequence("bills").next()
+    if fail:
+        raise ValueError("no bill")
+    return number
 
 
 @shop.register(read_only=True)

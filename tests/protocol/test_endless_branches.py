@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from styx.errors import EngineFailed
 from styx.testing.history import SerializabilityViolation
 from styx.worker.cuts import Stopped
 from styx.worker.endings import Endings
+from styx.worker.root import RootAccounts
 from tests.plain_form import plain_form
 from tests.protocol.commands import Session
 from tests.protocol.transcript import parse
@@ -49,3 +51,16 @@ def _without_collision(original: Any) -> Any:
         original(self, invocation, failure)
 
     return abandon
+
+
+def test_what_was_dropped_before_it_ran_is_on_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = RootAccounts._credit
+
+    def credit(self: RootAccounts, ack: Any) -> None:
+        original(self, ack)
+        self.cut_roots = [root for root in self.cut_roots if root.cut]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RootAccounts, "_credit", credit)
+        with pytest.raises(EngineFailed, match="the replay of transaction 1 does not end"):
+            run_transcript()

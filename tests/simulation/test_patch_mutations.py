@@ -281,7 +281,7 @@ NOTICED_BY: dict[Mutation, int] = {
     a_part_that_waits_says_that_it_makes_nothing_more: 32,
     a_call_within_a_wait_is_left_for_later: 33,
     who_is_given_up_comes_back_by_a_patch: 6,
-    a_patch_of_a_void_round_counts: 36,
+    a_patch_of_a_void_round_counts: 6,
     the_caller_that_ran_here_does_not_count: 45,
     a_part_may_call_without_end_in_the_lock_phase: 34,
     what_is_no_longer_written_has_not_changed: 6,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container
+from collections.abc import Collection, Container, Iterable
 from itertools import count
 from typing import Any
 
@@ -12,6 +12,7 @@ from styx.model import context
 from styx.model.context import Cell, Environment
 from styx.model.sequence import holds_sequences
 from styx.model.unique_id import unique_id
+from styx.protocol.frames import Patch
 from styx.worker import unchanged_rerun, validation
 from styx.worker.current_cell import CurrentCell
 from styx.worker.footprint import Footprint
@@ -58,14 +59,18 @@ def numbers_of_an_aborted_transaction_stay(patch: pytest.MonkeyPatch) -> None:
 
 
 def numbers_are_not_rolled_back(patch: pytest.MonkeyPatch) -> None:
-    original = SlotLockPhase.roll_back
+    original = SlotLockPhase.next_round
 
-    def roll_back(self: SlotLockPhase, excluded: Container[int]) -> None:
+    def next_round(self: SlotLockPhase, number: int, excluded: Container[int], patches: Iterable[Patch]) -> None:
         numbers = {entry: value for entry, value in self._current.items() if holds_sequences(entry[0])}
-        original(self, excluded)
+        original(self, number, excluded, patches)
         self._current.update(numbers)
 
-    patch.setattr(SlotLockPhase, "roll_back", roll_back)
+    patch.setattr(SlotLockPhase, "next_round", next_round)
+
+
+def what_reads_a_sequence_alone_does_not_run_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Footprint, "touches", lambda self, table, key: None)
 
 
 def a_number_that_was_not_used_counts(patch: pytest.MonkeyPatch) -> None:
@@ -101,6 +106,7 @@ MUTATIONS: list[Mutation] = [
     a_number_taken_again_the_general_way_is_taken_from_the_starting_state,
     numbers_of_an_aborted_transaction_stay,
     numbers_are_not_rolled_back,
+    what_reads_a_sequence_alone_does_not_run_again,
     a_number_that_was_not_used_counts,
     numbers_are_not_validated,
     ids_count_runs,

@@ -246,6 +246,13 @@ def test_of_two_slots_that_make_one_call_the_first_in_serial_order_counts_until_
     assert writes(part.again) == {}
 
 
+def test_a_call_that_has_moved_here_may_run_beside_its_former_self() -> None:
+    below = "ask a0 (send a0 (add 1))"
+    part = Part(f"get; if 1 (send a0 ({below})) (ask b1 ({below}))", {})
+    assert part.run({"a0": 1}) is None
+    assert [said(patch) for patch in part.patches] == ["0 gone from 1"]
+
+
 def test_patches_of_one_round_may_come_in_any_order() -> None:
     moved = Patch(0, 1, 1, 2, b"\0\0", call=CallSpec(False, 1, OPERATOR, "run", "c1", b"\x91\xa5put 2"), chain=b"\0\0")
     gone = Patch(0, 1, 1, 0, b"\0\0", cached=True)
@@ -268,6 +275,11 @@ def test_a_call_back_after_the_caller_returned_runs_behind_it() -> None:
 
 def test_an_exception_says_nothing_of_what_comes_behind_it() -> None:
     assert patches("get; if 5 () (fail no); send b1 (get); ask c1 (get)", {"a0": 9}, {"a0": 1}) == []
+
+
+def test_a_call_that_came_before_an_exception_and_comes_behind_it_now_is_withdrawn() -> None:
+    script = "get; if 1 (send b1 (put 5); fail now) (ask b1 (put 5))"
+    assert patches(script, {}, {"a0": 1}) == ["0 gone from 1"]
 
 
 def test_what_comes_before_an_exception_is_told() -> None:

@@ -18,7 +18,7 @@ def test_what_valgrind_counts_is_read() -> None:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_what_is_counted_makes_its_transactions(name: str) -> None:
-    run(name, 20)
+    run(name, 20, 8)
 
 
 def test_without_valgrind_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,17 @@ def test_rows_are_chosen_by_name(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert told[2].startswith("a number travels, the key of a call: engine ")
 
 
+def test_requests_can_arrive_a_few_at_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["micro", "number_as_key", "--transactions", "6", "--runs", "1", "--at-once"]
+    monkeypatch.setattr(sys, "argv", [*words, "1"])
+    command.main()
+    assert "(6 epochs, 100% in phase 1)" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", [*words, "0"])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert "it is 1 or more, got 0" in capsys.readouterr().err
+
+
 def test_a_row_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["micro", "cold"])
     with pytest.raises(SystemExit):

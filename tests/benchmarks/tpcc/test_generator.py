@@ -51,7 +51,7 @@ def test_terminals_are_of_all_warehouses_and_districts_alike(kind: str) -> None:
 def test_new_orders_are_as_the_standard_has_them() -> None:
     requests = planned(mix="new-order")
     lines = [line for request in requests for line in request.arguments[1]]
-    assert {request.function for request in requests} == {"new_order"}
+    assert {request.function for request in requests} == {"new_order", "local_new_order"}
     assert {len(request.arguments[1]) for request in requests} == set(range(5, 16))
     assert {line.quantity for line in lines} == set(range(1, 11))
     assert {line.supply_w_id for line in lines} == {1, 2, 3, 4}
@@ -143,3 +143,25 @@ def test_the_same_client_draws_the_same_and_another_one_does_not() -> None:
     assert same == again
     for other in (planned(client=1, clients=2), planned(seed=2)):
         assert [request[2:] for request in other[:50]] != same[:50]
+
+
+def test_terminals_send_what_stays_in_their_warehouse_as_local_functions() -> None:
+    for request in planned():
+        if request.kind == "new-order":
+            home = all(line.supply_w_id == request.key[0] for line in request.arguments[1])
+        else:
+            home = request.kind == "delivery" or (request.kind == "payment" and request.arguments[1] == request.key)
+        assert request.function.startswith("local_") == home, request
+
+
+def test_nothing_is_local_if_the_options_say_so_and_nothing_else_changes() -> None:
+    requests = planned(at_home="ordinary")
+    assert not any(request.function.startswith("local_") for request in requests)
+    declared = [request._replace(function=request.function.removeprefix("local_")) for request in planned()]
+    assert declared == requests
+
+
+def test_an_order_with_one_line_from_elsewhere_is_no_local_one() -> None:
+    requests = planned(mix="new-order", remote_item=1.0)
+    assert {request.function for request in requests} == {"new_order"}
+    assert {request.function for request in planned(mix="new-order", warehouses=1)} == {"local_new_order"}

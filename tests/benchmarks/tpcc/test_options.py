@@ -30,9 +30,9 @@ def test_without_options_warehouses_are_small_and_there_are_several() -> None:
 def test_every_option_arrives() -> None:
     text = (
         "--warehouses 3 --items 50 --customers 40 --mix payment --remote-item 0.1 --rollback 0.2 --remote-customer 0.3 "
-        "--by-name 0.4 --data-seed 5"
+        "--by-name 0.4 --at-home ordinary --data-seed 5"
     )
-    assert made_of(*text.split()).settings == vars(Settings(3, 50, 40, "payment", 0.1, 0.2, 0.3, 0.4, 5))
+    assert made_of(*text.split()).settings == vars(Settings(3, 50, 40, "payment", 0.1, 0.2, 0.3, 0.4, "ordinary", 5))
 
 
 def test_full_is_the_standards_size_and_goes_with_no_other() -> None:
