@@ -253,7 +253,9 @@ class Worker:
         elif isinstance(event, StateUnusable):
             self._tell(SnapshotUnusable(self.generation, event.reason))
         elif isinstance(event, SlotPartsStored):
-            self._generation.stored = event
+            stored = self._generation.stored
+            if stored is None or event.epoch > stored.epoch:  # the answer for a snapshot that failed may come late
+                self._generation.stored = event
             self._tell_stored()
         elif isinstance(event, RepliesDurable):
             self._generation.replies_durable = event.epoch

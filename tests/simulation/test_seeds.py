@@ -35,6 +35,7 @@ REGRESSIONS = {
 }
 CLUSTER_REGRESSIONS = {
     1713: "a coordinator that had stopped told an operator that it would scale",
+    20001: "the late answer of the store for a failed snapshot displaced that for the next one, which never ended",
     40955: "what workers were started with was offered once, amid a deployment that failed: no version ever ran",
     61701: "the simulated log did not tell a coordinator that an older one had fenced it while it took over",
 }

@@ -24,6 +24,7 @@ from styx.protocol.messages import (
     Join,
     Recover,
     Resume,
+    SlotsStored,
     SnapshotEnded,
     ToWorker,
     Validate,
@@ -48,6 +49,7 @@ from styx.worker.events import (
     LogLags,
     Proceed,
     RecordDurable,
+    RepliesDurable,
     ReportEnds,
     RequestsArrived,
     SlotPartsStored,
@@ -374,3 +376,11 @@ def test_what_a_snapshot_holds_is_rejected_if_the_new_version_lacks_its_operator
     ]
     assert alone.worker.holdings() == (0, [])
     assert alone.worker.unfinished == 0
+
+
+def test_a_late_answer_for_a_failed_snapshot_does_not_displace_that_for_the_next_one() -> None:
+    alone = Alone()
+    alone.step(SlotPartsStored(1, 5, []))
+    alone.step(SlotPartsStored(1, 1, []))
+    alone.step(RepliesDurable(1, 5))
+    assert alone.told[-1] == SlotsStored(1, 5, [])
