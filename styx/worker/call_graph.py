@@ -51,6 +51,10 @@ class Sent(msgspec.Struct, eq=False, frozen=True, gc=False):
         """Whether the callee's slot would notice no difference."""
         return self.call == other.call and (not self.call.synchronous or self.chain == other.chain)
 
+    def answers(self, other: Sent) -> bool:
+        """Whether its result is a guess at the other call's."""
+        return self.call.function is other.call.function and self.call.synchronous and other.call.synchronous
+
 
 class CallGraph:
     """The part of one transaction on one slot. `results` are the results of synchronous calls to other slots, as far as
@@ -70,6 +74,7 @@ class CallGraph:
         self._given: dict[tuple[bytes, int], bytes] = {}
         self.several = len(footprint.invocations) != 1
         self.touched: list[tuple[str, Any]] = []
+        self._guessed: set[bytes] = set()
         self._patched: set[bytes] = set()
         self._patched_in = -1
         own = {invocation._path for invocation in footprint.invocations}
@@ -123,8 +128,8 @@ class CallGraph:
 
     @property
     def settled(self) -> bool:
-        """Whether no two slots claim to make the same call."""
-        return all(len(claims) == 1 for claims in self._entries.values())
+        """Whether no two slots claim to make the same call, and no result is a guess."""
+        return not self._guessed and all(len(claims) == 1 for claims in self._entries.values())
 
     @property
     def changed(self) -> bytes | None:
@@ -136,9 +141,13 @@ class CallGraph:
         return self._sent.get(path)
 
     def result(self, path: bytes, call: Sent) -> bytes | None:
-        """The result of a synchronous call to another slot; None if it is not known, because the call has changed."""
+        """The result of a synchronous call to another slot; None if there is none.
+
+        If the call has other arguments than before, its last result is a guess: whoever is called gives a result for
+        the changed call in any case, and no round with a patch is the last.
+        """
         before = self._sent.get(path)
-        return self.results.get(path) if before is not None and before.same(call) else None
+        return self.results.get(path) if before is not None and before.answers(call) else None
 
     # What a run has changed ------------------------------------------------------------------------------------
 
@@ -168,7 +177,10 @@ class CallGraph:
             if old is not None and not replaces:
                 self._withdraw(found, path, old)
             self._sent[path] = call
-            self.results.pop(path, None)
+            if old is None or not old.answers(call):
+                self.results.pop(path, None)
+            elif path in self.results:
+                self._guessed.add(path)
             self._patched.add(path)
             found.append(self._call(path, call, replaces and old is not None and old.cached))
         for (path, to_slot), value in given.items():
@@ -179,6 +191,7 @@ class CallGraph:
 
     def _withdraw(self, found: list[Patch], path: bytes, before: Sent) -> None:
         self.results.pop(path, None)
+        self._guessed.discard(path)
         self._patched.add(path)
         found.append(self._patch(path, before.call.slot, cached=before.cached))
 
@@ -204,6 +217,7 @@ class CallGraph:
             # If the call was patched in the same round, this is what another call gave.
             if path in self._sent and not (patch.round == self._patched_in and path in self._patched):
                 self.results[path] = patch.result
+                self._guessed.discard(path)
             return
         claims = self._entries.get(path, {})
         self._given.pop((path, from_slot), None)

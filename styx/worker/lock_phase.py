@@ -341,7 +341,7 @@ class SlotLockPhase:
             if tid not in self._excluded:
                 outcome = self.outcomes[tid]
                 assert not outcome.waits, f"transaction {tid} waits for a result at the end of the lock phase"
-                assert graph.settled, f"two slots make one call of transaction {tid}"
+                assert graph.settled, f"two slots make one call of transaction {tid}, or a result is a guess"
                 assert outcome.failure is None or tid not in self._spread, f"transaction {tid} has failed on one slot"
         slot = self._slot
         for (operator, key), value in self._current.items():

@@ -201,8 +201,19 @@ def test_a_call_back_runs_inside_the_wait() -> None:
     assert patches("get; ask b1 (ask a0 (add 1)); add 10", {"a0": 1}, {"a0": 2}) == ["0/0 = 3 to 1"]
 
 
-def test_a_changed_synchronous_call_waits_for_its_result() -> None:
+def test_a_changed_synchronous_call_goes_on_with_the_last_result_until_it_has_its_own() -> None:
     part = Part("get; if 5 (ask b1 (get)) (ask c1 (get)); put it; send d1 (put 2)", {"a0": 9, "b1": 7})
+    assert part.run({"a0": 1}) is None
+    assert part.again is not None
+    assert (part.again.waits, writes(part.again)) == (False, {"a0": b"\x07"})
+    assert [said(patch) for patch in part.patches] == ["0 ask c1 (get)"], "so this round is not the last"
+    part.graph.apply(Patch(5, 1, 0, 1, b"\0\0", result=encode_strict(3)))
+    part.run({"a0": 1})
+    assert (part.again.waits, writes(part.again), part.patches) == (False, {"a0": b"\x03"}, [])
+
+
+def test_a_synchronous_call_of_another_function_waits_for_its_result() -> None:
+    part = Part("get; if 5 (ask b1 (get)) (look c1 (get)); put it; send d1 (put 2)", {"a0": 9, "b1": 7})
     assert part.run({"a0": 1}) is None
     assert part.again is not None
     assert (part.again.waits, writes(part.again)) == (True, {})
@@ -213,7 +224,7 @@ def test_a_changed_synchronous_call_waits_for_its_result() -> None:
 
 
 def test_a_result_of_the_round_in_which_the_call_changed_is_of_the_call_before() -> None:
-    part = Part("get; if 5 (ask b1 (get)) (ask c1 (get)); put it", {"a0": 9, "b1": 7})
+    part = Part("get; if 5 (ask b1 (get)) (look c1 (get)); put it", {"a0": 9, "b1": 7})
     part.run({"a0": 1})
     part.graph.apply(Patch(0, 1, 0, 1, b"\0\0", result=encode_strict(7)))
     part.run({"a0": 1})
@@ -222,7 +233,7 @@ def test_a_result_of_the_round_in_which_the_call_changed_is_of_the_call_before()
 
 
 def test_what_comes_before_the_wait_is_withdrawn_if_it_is_gone() -> None:
-    script = "get; if 5 (send b0 (send d1 (get)); ask b1 (get)) (send b0 (get); ask c1 (get)); send d1 (get)"
+    script = "get; if 5 (send b0 (send d1 (get)); ask b1 (get)) (send b0 (get); look c1 (get)); send d1 (get)"
     part = Part(script, {"a0": 9})
     part.run({"a0": 1})
     assert [said(patch) for patch in part.patches] == ["1 ask c1 (get)"], "its chain has not ended"
