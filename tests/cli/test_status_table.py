@@ -95,6 +95,10 @@ def test_a_running_cluster() -> None:
         (changed(snapshot=snapshot(age_s=None)), "epoch 7, from before this coordinator"),
         (changed(snapshot=snapshot(epoch=None)), "none yet"),
         (changed(snapshot=snapshot(age_s=600.0)), "10 min ago"),
+        (
+            changed(patch_rounds=1_200, given_up=2),
+            "patches   1,200 rounds of lock phases, 2 transactions given up",
+        ),
         (changed(refused=3), "strangers 3 connections refused; the logs say more"),
         (
             changed(

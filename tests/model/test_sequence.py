@@ -91,6 +91,13 @@ async def via_call(ctx: Context, to: str) -> list[int]:
     return [first, await ctx.sequence("bills").next(), await ctx.call(shop, bill, to)]
 
 
+@shop.register
+async def via_number(ctx: Context, left: int) -> int:
+    """A number decides who gives the next one; nothing else is read or written."""
+    number = await ctx.sequence("bills").next()
+    return await ctx.call(shop, via_number, f"s{number % 5}", (left - 1,)) if left else number
+
+
 @till.register
 async def receipt(ctx: Context) -> int:
     return await ctx.sequence("receipts").next()
@@ -192,6 +199,15 @@ async def test_branches_and_calls_take_numbers_in_their_order() -> None:
             assert (await reply).error is None
         assert await cluster.call("shop", "a", "last") == 100
         assert await cluster.call("shop", "b", "via_call", "b") == [1, 2, 3]
+
+
+async def test_numbers_that_decide_who_gives_the_next_one() -> None:
+    """No entity has a state, so that a transaction that need not run again is told by its numbers alone."""
+    async with embedded_cluster(app) as cluster:
+        replies = [cluster.submit("shop", f"s{n % 5}", "via_number", 3) for n in range(30)]
+        for reply in replies:
+            assert (await reply).error is None
+        assert sum([await cluster.call("shop", f"s{n}", "last") for n in range(5)]) == 30 * 4
 
 
 async def test_what_is_refused() -> None:

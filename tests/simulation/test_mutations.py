@@ -461,6 +461,8 @@ NOTICED_BY: dict[Mutation, int] = {
     records_of_an_old_generation_count: 276,
     a_collision_with_an_exception_is_run_again: 104,
     every_exception_is_final: 33,
+    a_doomed_function_still_calls: 60,
+    a_lock_phase_may_grow_by_any_number_of_bytes: 33,
 }
 """Seeds that are tried first."""
 
