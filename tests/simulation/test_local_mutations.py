@@ -104,16 +104,16 @@ def what_left_its_slot_is_local_again(patch: pytest.MonkeyPatch) -> None:
 
 def what_left_its_slot_is_local_again_behind_a_snapshot(patch: pytest.MonkeyPatch) -> None:
     readmit, carried_over = Intake._readmit, Intake._carried_over
-    behind: set[int] = set()
+    behind: set[tuple[int, int]] = set()
 
     def readmitted(self: Intake, slot: int, pending: Any) -> None:
         readmit(self, slot, pending)
-        behind.add(pending.tid)
+        behind.add((id(self), pending.tid))
 
     def carried(self: Intake, idle: Any) -> Any:
         roots = carried_over(self, idle)
-        again = [root for root in roots if root.tid in behind]
-        behind.difference_update(root.tid for root in again)
+        again = [root for root in roots if (id(self), root.tid) in behind]
+        behind.difference_update((id(self), root.tid) for root in again)
         _local_again(self, again)
         return roots
 
@@ -203,7 +203,7 @@ MUTATIONS: list[tuple[Mutation, dict[str, Any]]] = [
 ]
 
 NOTICED_BY: dict[Mutation, int] = {
-    what_left_its_slot_is_local_again_behind_a_snapshot: 5,
+    what_left_its_slot_is_local_again_behind_a_snapshot: 14,
     the_verdict_of_phase_3_is_not_waited_for: 61,
     a_record_of_the_next_epoch_proves_phase_3_of_all_slots: 13,
     a_reply_of_phase_3_proves_that_of_all_slots: 14,
