@@ -30,6 +30,7 @@ from styx.errors import (
 from styx.model import read_only
 from styx.model.access import Access
 from styx.model.app import App
+from styx.model.call_limit import call_limit_error
 from styx.model.entity_handle import EntityOfContext, entity_of
 from styx.model.function_log import FunctionLog, Line
 from styx.model.function_spec import FunctionSpec, MadeCall
@@ -111,23 +112,6 @@ def encode_params(function: FunctionSpec, params: Any) -> bytes:
         except Exception:  # noqa: BLE001 - raised again below, and told in a way that helps
             pass
     return encode_any(params, "params of", function.operator, function.name)
-
-
-def call_limit_error(limits: TransactionLimits, data: bytes) -> CallLimitExceeded:
-    """The error of a call, or of its result, that takes the transaction over `Limits.invocations_max`, the root
-    included. `data` are the arguments, or the result; if they count as calls of their own, the text names their size.
-    """
-    if calls_more(data, limits):
-        return CallLimitExceeded(
-            f"the transaction's calls have more than {limits.transaction_bytes_max} bytes of arguments and results "
-            f"(Limits.transaction_bytes_max; each call counts as at least {limits.call_bytes}): hand over less, or "
-            "split it over several requests"
-        )
-    return CallLimitExceeded(
-        f"the transaction calls more than {limits.invocations_max} functions (Limits.invocations_max; those with large "
-        "arguments or results count as several: Limits.transaction_bytes_max): an endless recursion? Split it over "
-        "several requests"
-    )
 
 
 def has_ended(begun: Any) -> bool:

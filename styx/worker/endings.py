@@ -12,7 +12,7 @@ from typing import Any
 
 from styx.errors import CallLimitExceeded, FunctionTooLong, InTransactionError
 from styx.model.app import App
-from styx.model.context import call_limit_error
+from styx.model.call_limit import call_limit_error
 from styx.model.execution import encode_result, failure_of
 from styx.model.function_spec import MadeCall
 from styx.model.limits import Limits

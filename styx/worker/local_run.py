@@ -13,7 +13,8 @@ from operator import itemgetter
 from typing import Annotated, Any, Final
 
 from styx.errors import FunctionTooLong, InTransactionError, describe
-from styx.model.context import CLOSED, call_limit_error
+from styx.model.call_limit import call_limit_error
+from styx.model.context import CLOSED
 from styx.model.execution import encode_result, failure_of, foreign_await_error, start, unfinished
 from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.waiting import ExternalCall, SyncCall
