@@ -94,9 +94,8 @@ class Epoch:
         self._new_max = max((batch.count for batch in batches), default=0)
         if plan is None:
             self._effects.append(self._log.composition(counter, batches))
-        local = intake.take_local()
-        if local:
-            self._leave_out(local)
+        if intake.local:
+            self._leave_out(intake.take_local())
         if plan is not None:
             cuts.apply(plan.ended, roots)
         if not generation.alone and generation.joined < epoch:  # otherwise all workers join anyway
@@ -245,7 +244,10 @@ class Epoch:
             left = left | ahead
         self._end([root for root in roots if root.tid not in left] if left else roots, 1)
         if not locked:
-            self._go_local(decision)
+            if self._local is None:
+                self._close(decision)
+            else:
+                self._go_local(decision)
             return
         executor, large = self._executor, set(barrier.large)
         self._locks = LockRounds(slots, locked, large, executor.running, self._unlocked, self._notes, executor.newcomer)
@@ -307,7 +309,10 @@ class Epoch:
         self._end([root for root in locked if locks.end(root)], 2)
         self._generation.intake.carried += locks.carried
         self._carried = len(locks.carried)
-        self._go_local(decision)
+        if self._local is None:
+            self._close(decision)
+        else:
+            self._go_local(decision)
 
     # Phase 3 -----------------------------------------------------------------------------------------------
 
@@ -315,9 +320,6 @@ class Epoch:
         """Begins phase 3 after the coordinator's `last` decision. Other workers do not wait for it: what it reads and
         writes is on this worker's slots alone.
         """
-        if self._local is None:
-            self._close(last)
-            return
         self._decision = last
         self.step = Step.LOCAL
         self._run_local()
@@ -387,7 +389,8 @@ class Epoch:
         self._effects.extend(generation.replies.take())
         pressure = generation.intake.pressure
         pressure.ended(self._executor.roots.values(), generation.replies.n_bytes)
-        pressure.contended(self._ended, self._carried, not generation.intake.backlog)
+        if self._carried or pressure.settled < pressure.transactions_max:
+            pressure.contended(self._ended, self._carried, not generation.intake.backlog)
         self._executor.end()
         generation.plans.pop(self.number, None)
         for done in self._outcomes:

@@ -54,7 +54,7 @@ class Intake:
         self._unstarted: set[int] = set()
         self._turn = 0
         self._told: list[ReportPoison | NotResumed] = []
-        self._local: list[RootTransaction] = []
+        self.local: list[RootTransaction] = []
 
     def add_slot(
         self,
@@ -156,7 +156,10 @@ class Intake:
         batches = []
         slots = sorted(self._sequencers)
         # Slots without requests leave their share to the others, so that a busy one can fill an epoch by itself.
-        busy = {slot for slot in slots if self._sequencers[slot].count and slot not in full}
+        busy = set[int]()
+        for slot in slots:
+            if self._sequencers[slot].count and slot not in full:
+                busy.add(slot)
         # At least one outcome fits, so each gets its turn.
         outcome_bytes = max(OUTCOME_BYTES_MAX, 2 * self._limits.value_bytes_max)
         room = 0 if self.pressure.congested else self.pressure.room(len(roots))
@@ -199,10 +202,8 @@ class Intake:
 
     def take_local(self) -> list[RootTransaction]:
         """The transactions of the last epoch that are to run in phase 3, in TID order."""
-        local = self._local
-        if local:
-            self._local = []
-            local.sort(key=_tid)
+        local, self.local = self.local, []
+        local.sort(key=_tid)
         return local
 
     def _carried_over(self, idle: frozenset[int]) -> list[RootTransaction]:
@@ -240,7 +241,7 @@ class Intake:
                 function = admitted.function
                 if function is not None and function.local and not admitted.done:
                     admitted.local = True
-                    self._local.append(admitted)
+                    self.local.append(admitted)
             elif type(admitted) is ReportPoison:
                 self._told.append(admitted)
 

@@ -360,20 +360,18 @@ class Worker:
 
     def _advance(self) -> None:
         """Goes on as far as possible now."""
-        if self._open is not None:
-            self._go_on(self._open)
+        epoch = self._open
+        if epoch is not None:
+            if epoch.last is None:
+                epoch.advance()
+            if epoch.last is not None:
+                self._closed(epoch.last)
         if self._open is None and self._between is Step.IDLE:
             self._begin_epoch()
         outbox = self.executor.outbox
         if outbox.full or not self.runnable:
             for peer, frame in outbox.take(self.generation, self.epoch, self.id):
                 self._effects.append(SendFrame(peer, frame))
-
-    def _go_on(self, epoch: Epoch) -> None:
-        if epoch.last is None:
-            epoch.advance()
-        if epoch.last is not None:
-            self._closed(epoch.last)
 
     def _begin_epoch(self) -> None:
         generation = self._generation
