@@ -285,7 +285,7 @@ PACES: dict[Mutation, dict[str, Any]] = {
 
 NOTICED_BY: dict[Mutation, int] = {
     workers_take_over_their_producers_themselves: 116,
-    nobody_fences: 123,
+    nobody_fences: 50,
     uploads_are_swept_before_there_is_a_snapshot: 5,
     a_lost_connection_is_not_reported: 74,
     replies_are_searched_from_where_a_part_was_stored: 6,
