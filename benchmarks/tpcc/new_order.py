@@ -1,9 +1,9 @@
 """New-Order (clause 2.4): a customer of a district orders 5 to 15 items, each from the stock of some warehouse.
 
 The warehouse of an item is another one than the customer's now and then. A terminal knows its own, and sends all other
-orders as local ones. An item that does not exist rolls the whole
-order back, with all that its earlier lines have done. A call to another warehouse never carries the order's number,
-because the number changes when the transaction is run again after others of the district.
+orders as local ones. An item that does not exist rolls the whole order back, with all that its earlier lines have done.
+A call to another warehouse never carries the order's number. That number changes when the transaction is run again
+after others of the district, and each change would cost the lock phase another round.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Transactions that are carried into the next epoch again and again: counted by function, and told to a person.
 
-A transaction is carried if it was in conflict and could not end in the lock phase, for example because it calls another
-entity each time it runs. Once or twice is usual under contention. A third time says that the app's functions make each
-other change, and each time costs the transaction an epoch.
+A transaction is carried if it was in conflict and could not end in the lock phase, for example because its calls to
+other slots still changed after `PATCH_ROUNDS_MAX` rounds. Once or twice is usual under contention. A third time says
+that the app's functions make each other change, and each time costs the transaction an epoch.
 """
 
 from __future__ import annotations
