@@ -179,6 +179,7 @@ class CallGraph:
             self._sent[path] = call
             if old is None or not old.answers(call):
                 self.results.pop(path, None)
+                self._guessed.discard(path)
             elif path in self.results:
                 self._guessed.add(path)
             self._patched.add(path)

@@ -18,6 +18,7 @@ from styx.protocol.messages import LockDecision
 from styx.state.table import NEWEST
 from styx.testing.serial import SerialReference
 from styx.values.codec import encode_strict
+from tests.protocol import scripted_app
 
 REQUESTS = 200
 SLOTS = 4
@@ -107,7 +108,7 @@ class Decisions:
         monkeypatch.setattr(barrier.EpochBarriers, "_lock_round", lock_round)
 
 
-def run(requests: list[Request]) -> None:
+def run(requests: list[Request], app: App = app) -> None:
     """Runs all requests and checks their replies, and the state, against the serial execution in TID order of their
     places.
     """
@@ -156,3 +157,19 @@ def test_a_long_line_of_calls_is_given_up_alone(monkeypatch: pytest.MonkeyPatch)
     assert max(decisions.rounds) == PATCH_ROUNDS_MAX + 2, (
         "the others had come to rest, and take its number when it leaves"
     )
+
+
+def test_a_call_that_was_guessed_at_may_become_asynchronous(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`a1` changes in two rounds: at once, and when a number has come from `b2`."""
+    decisions = Decisions(monkeypatch)
+    scripts = [
+        ("a0", "get"),  # an epoch of its own, in which the others arrive
+        ("a1", "add 1"),
+        ("c1", "get"),
+        ("a1", "get; if 5 (send d2 (add 3)) (if 1 (ask d2 (add 2)) (ask d2 (add 1)))"),
+        ("b2", "add 1"),
+        ("b2", "add 1; if 2 (send a1 (add 10)) (send a1 (add 0))"),
+    ]
+    entity, function = scripted_app.entity, scripted_app.run
+    run([request(n, entity, key, function, script) for n, (key, script) in enumerate(scripts)], scripted_app.app)
+    assert (decisions.carried, decisions.rounds) == (0, [3])

@@ -223,6 +223,15 @@ def test_a_synchronous_call_of_another_function_waits_for_its_result() -> None:
     assert (part.again.waits, writes(part.again), part.patches) == (False, {"a0": b"\x03"}, [])
 
 
+def test_a_guess_ends_with_the_synchronous_call() -> None:
+    part = Part("get; if 5 (ask b1 (get)) (if 1 (ask b1 (add 1)) (send b1 (add 2)))", {"a0": 9})
+    part.run({"a0": 1})
+    assert not part.graph.settled
+    part.run({"a0": 0})
+    assert [said(patch) for patch in part.patches] == ["0 send b1 (add 2)"]
+    assert part.graph.settled, "nobody gives an asynchronous call's result"
+
+
 def test_a_result_of_the_round_in_which_the_call_changed_is_of_the_call_before() -> None:
     part = Part("get; if 5 (ask b1 (get)) (look c1 (get)); put it", {"a0": 9, "b1": 7})
     part.run({"a0": 1})
