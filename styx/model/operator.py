@@ -120,7 +120,7 @@ class Operator:
 
         `read_only`: the function changes nothing, and calls only functions of which the same is declared; whatever else
         it tries ends its transaction (`ReadOnlyViolation`). A request for it sees the state at its epoch's beginning,
-        is never in conflict with others and never runs twice.
+        and is never in conflict with others.
 
         `local`: the function and all that it calls stay on the slot of its own entity (`partition_key`), and make no
         external call. A request for it runs once, behind its epoch's other transactions. If it leaves the slot, it
