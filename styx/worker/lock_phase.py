@@ -250,7 +250,7 @@ class SlotLockPhase:
         if failure is not None:
             return Outcome(failure, None, {})
         current.update(rerun.writes)
-        return Outcome(None, rerun.result, rerun.writes, rerun.waits or rerun.moved)
+        return Outcome(None, rerun.result, rerun.writes, rerun.waits)
 
     def _graph(self, footprint: Footprint) -> CallGraph:
         tid = footprint.tid

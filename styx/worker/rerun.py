@@ -94,9 +94,11 @@ class Rerun:
 
     `made` are the calls to other slots by path, and `given` the results of calls from other slots by path and caller's
     slot. If the run has not come to its end, `stopped` is the place that it came to; if it `waits` there, its writes up
-    to there are valid. `moved`: a call from another slot was left out. `touched` are the entities that it
-    ran on. `running` records whose code runs. If the
-    watchdog interrupts some of it, everything is void.
+    to there are valid. `touched` are the entities that it ran on. `running` records whose code runs. If the watchdog
+    interrupts some of it, everything is void.
+
+    A call whose caller has moved here from another slot is there twice, until that slot has said that it calls no more.
+    Both run: in a round in which something was patched nothing is final.
     """
 
     def __init__(
@@ -114,7 +116,6 @@ class Rerun:
         self.given: dict[tuple[bytes, int], bytes] = {}
         self.stopped: Place | None = None
         self.waits = False
-        self.moved = False
         self.touched: list[tuple[str, Any]] = []
         footprint = graph.footprint
         self._graph = graph
@@ -128,7 +129,6 @@ class Rerun:
         # Serial order. The number tells calls at one path apart: two slots may claim a call that moves between them.
         self._due: list[tuple[bytes, bytes, int, int, _Due]] = []
         self._pushed = 0
-        self._ran: set[bytes] = set()
         self._open: list[_Frame] = []
 
     def run(self) -> Failure | None:
@@ -142,9 +142,7 @@ class Rerun:
         heapq.heapify(self._due)
         try:
             while self._due:
-                due = heapq.heappop(self._due)[4]
-                if not self._moved(due):
-                    self._run_due(due)
+                self._run_due(heapq.heappop(self._due)[4])
         except _Failed as failed:
             self.stopped = failed.failure.place
             self._close(self._keep_calls)
@@ -244,20 +242,12 @@ class Rerun:
                 raise
             raise _Failed(refusal_by(self._notes, invocation, error)) from None
         self._open.append(_Frame(due, invocation))
-        self._ran.add(due.path)
 
     def _next_within(self, chain: bytes, path: bytes) -> _Due | None:
         """The next invocation that another slot called synchronously within the call at `path`."""
-        while self._due and self._due[0][0] == chain and self._due[0][1].startswith(path):
-            due = heapq.heappop(self._due)[4]
-            if not self._moved(due):
-                return due
+        if self._due and self._due[0][0] == chain and self._due[0][1].startswith(path):
+            return heapq.heappop(self._due)[4]
         return None
-
-    def _moved(self, due: _Due) -> bool:
-        """Whether another slot has called it and does so no longer: its caller has run here. That slot will say so."""
-        self.moved |= (moved := due.from_slot >= 0 and due.path[:-PATH_STEP_BYTES] in self._ran)
-        return moved
 
     def _send(self, frame: _Frame, value: bytes | None) -> SyncCall | ExternalCall | None:
         """Continues an invocation to its next wait; None when it has returned."""

@@ -208,7 +208,7 @@ MUTATIONS: dict[Mutation, dict[str, Any]] = {
     a_manifest_is_stored_without_a_look_at_its_parts: ELSEWHERE,
     the_log_is_released_before_the_manifest_is_there: {**SNAPSHOTS, "faults": CRASHES_AMID_STORING},
     external_calls_are_made_before_their_intent_is_in_the_log: {"externals": 0.5},
-    outcomes_are_told_before_they_are_in_the_log: {"externals": 0.5, "log_delay_s": 0.05, "faults": CRASHES},
+    outcomes_are_told_before_they_are_in_the_log: {"externals": 0.9, "log_delay_s": 0.1, "faults": CRASHES},
     external_calls_begin_although_another_version_may_follow: {"externals": 0.5, "halts": 0.5},
     requests_fetched_for_an_older_generation_count: {},
     a_stop_ends_before_its_manifest_is_stored: STOPS,
@@ -227,7 +227,7 @@ OF_CLUSTERS = {
 
 NOTICED_BY: dict[Mutation, int] = {
     members_load_before_the_marker_is_in_the_log: 25,
-    outcomes_are_told_before_they_are_in_the_log: 97,
+    outcomes_are_told_before_they_are_in_the_log: 39,
 }
 """Seeds that are tried first."""
 
