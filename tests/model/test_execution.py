@@ -114,6 +114,22 @@ def test_a_swallowed_engine_error_wins() -> None:
     assert failure_of(context, other) is context._doom
 
 
+class OneSlot(Environment):
+    app = app
+    limits = transaction_limits(Limits())
+    n_slots = 1
+
+
+def test_a_doomed_function_makes_no_call_that_it_would_wait_for() -> None:
+    context = Context((1, 2), OneSlot(), node.functions["nothing"], Cell(), b"", b"", 1)
+    for doom, made in ((None, 1), (UnsupportedValue("lost"), 1)):
+        context._doom = doom
+        waiting = context.call(node, nothing, (1, 3))
+        waiting.send(None)
+        waiting.close()
+        assert len(context._made) == made
+
+
 def test_what_a_function_runs_on_cannot_be_changed() -> None:
     context = Context((1, 2), Environment(), node.functions["nothing"], Cell(), b"", b"", 1)
     for name in ("key", "operator", "transaction_id", "partition", "state", "other"):

@@ -15,9 +15,7 @@ from msgspec.structs import replace
 from proof.simulation.plan import Fault
 from styx.coordinator import barrier, coordinator
 from styx.coordinator.snapshot_ledger import SnapshotLedger
-from styx.model import context
 from styx.model.bulk_load import BulkLoad
-from styx.model.waiting import suspend
 from styx.protocol.manifest import SlotPart
 from styx.protocol.messages import Done, SlotsStored
 from styx.sequencer import epoch_record, sequencer
@@ -302,23 +300,6 @@ def an_aborting_transaction_with_a_collision_aborts_at_once(patch: pytest.Monkey
     patch.setattr(epoch, "done_report", done_report)
 
 
-def a_doomed_function_still_calls(patch: pytest.MonkeyPatch) -> None:
-    original = context.Context.call
-
-    async def call(self: context.Context, *arguments: Any) -> Any:
-        doom, self._doom = self._doom, None
-        waiting = original(self, *arguments)
-        request = waiting.send(None)
-        self._doom = self._doom or doom
-        value = await suspend(request)
-        try:
-            waiting.send(value)
-        except StopIteration as returned:
-            return returned.value
-
-    patch.setattr(context.Context, "call", call)
-
-
 def a_recovery_forgets_idempotency_keys_in_another_order(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(reply_memory, "_age", lambda reply: (reply.tid, 0, 0))
 
@@ -418,7 +399,6 @@ MUTATIONS: list[Mutation] = [
     nobody_is_told_to_join,
     collided_transactions_are_not_made_sequential,
     an_aborting_transaction_with_a_collision_aborts_at_once,
-    a_doomed_function_still_calls,
     a_recovery_forgets_idempotency_keys_in_another_order,
     loads_are_not_validated,
     an_access_overlaps_nothing,
@@ -445,8 +425,6 @@ PACES: dict[Mutation, dict[str, Any]] = {
     },
     large_results_count_for_nothing: {"invocations_max": 24, "call_bytes": 4},
     a_lock_phase_may_grow_by_any_number_of_bytes: {"invocations_max": 40, "call_bytes": 4},
-    # Only a function that goes on behind an error is doomed, and few requests have one.
-    a_doomed_function_still_calls: {"hidden_errors": 0.5},
     everything_is_stored_as_it_is_by_then: {
         "snapshot_interval_s": 0.01,
         "duration_s": 1.0,
@@ -461,7 +439,6 @@ NOTICED_BY: dict[Mutation, int] = {
     records_of_an_old_generation_count: 276,
     a_collision_with_an_exception_is_run_again: 104,
     every_exception_is_final: 33,
-    a_doomed_function_still_calls: 60,
     a_lock_phase_may_grow_by_any_number_of_bytes: 33,
 }
 """Seeds that are tried first."""
