@@ -20,7 +20,7 @@ MODELS: Final[tuple[Model, ...]] = ("list-append", "rw-register")
 Function = Literal["transact", "look", "near", "read"]
 
 OPERATIONS_MAX: Final = 4
-"""Limit on a transaction's operations one after the other."""
+"""Limit on a transaction's operations one after the other. One whose numbers travel has up to twice as many."""
 LAST_MAX: Final = 2
 """Limit on the parallel writes at a transaction's end."""
 CANDIDATES: Final = 3
