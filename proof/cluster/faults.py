@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from itertools import pairwise
@@ -47,11 +48,12 @@ class Struck(NamedTuple):
 
 
 class FaultRun(NamedTuple):
-    """The findings of a run; `audits` has the last audit."""
+    """The findings of a run; `phases` counts the replies of each phase."""
 
     struck: list[Struck]
     audit: Audit
     seen: dict[str, int]
+    phases: list[int]
 
 
 async def run_faults(
@@ -72,7 +74,12 @@ async def run_faults(
         kafka_client = await stack.enter_async_context(cluster.client())
         http_client = await stack.enter_async_context(connect(cluster.http_url))
         load = SteadyLoad(
-            kafka_client, http_client, dict(cluster.app.operators), chaos_requests(rng), load_options, rng
+            kafka_client,
+            http_client,
+            dict(cluster.app.operators),
+            chaos_requests(rng, cluster.options.slots),
+            load_options,
+            rng,
         )
         began_s = asyncio.get_running_loop().time()
         load.start()
@@ -84,7 +91,9 @@ async def run_faults(
         await load.stop()
     if load.contradictions:
         raise AuditFailed("\n".join(load.contradictions))
-    return FaultRun(struck, await audit(cluster, load.replies), dict(load.seen))
+    phases = Counter(reply.phase for reply in load.replies)
+    told = [phases[phase] for phase in range(4)]
+    return FaultRun(struck, await audit(cluster, load.replies), dict(load.seen), told)
 
 
 async def _strike(
@@ -171,7 +180,8 @@ async def _round(
     print(
         f"ok: {found.audit.records} requests, each answered once; {found.audit.acknowledged} replies given to clients, "
         f"all of them recorded; serial replay agrees on {history.committed} commits, {history.aborted} aborts, "
-        f"{history.rejected} rejections, {history.repetitions} repetitions, and on the state {history.state_hash}",
+        f"{history.rejected} rejections, {history.repetitions} repetitions, and on the state {history.state_hash}; "
+        f"replies of the phases 0 to 3: {', '.join(map(str, found.phases))}",
         flush=True,
     )
 

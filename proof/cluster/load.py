@@ -14,10 +14,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from proof.random_requests import Profile, random_request
+from proof.random_looks import random_look
+from proof.random_requests import Profile, random_near, random_request
+from proof.travelling_requests import random_travel
 from styx.client.base import Client
 from styx.errors import InTransactionError, RequestRejected
-from styx.messages import Reply
+from styx.messages import Reply, Request
 from styx.model.operator import Operator
 
 TICK_SECONDS: Final = 0.01
@@ -46,6 +48,13 @@ STEADY: Final = Profile(keys=300, calls_max=6, transfers=0.4, poisoned=0.02)
 
 OUTSIDE: Final = 0.02
 """Share of programs that call an external function."""
+NUMBERED: Final = 0.1
+"""Share of programs that take a number of a sequence, or a unique id."""
+LOOKS: Final = 0.1
+"""Share of requests for a read-only function; the next two are of local requests, and of numbers that travel."""
+NEAR: Final = 0.15
+TRAVELS: Final = 0.1
+_NUMBER_STEPS: Final = (["next", 0], ["next", 1], ["last", 0], ["unique"])
 
 
 class LoadOptions(NamedTuple):
@@ -56,23 +65,39 @@ class LoadOptions(NamedTuple):
     http: float = 0.15
 
 
-def chaos_requests(rng: Random, profile: Profile = STEADY) -> Callable[[], Planned]:
-    """Makes random requests for `proof.chaos_app`, except those that a client refuses to send."""
+def chaos_requests(rng: Random, n_slots: int, profile: Profile = STEADY) -> Callable[[], Planned]:
+    """Makes random requests of all kinds for `proof.chaos_app` on `n_slots` slots, except those that a client refuses
+    to send.
+    """
 
     def make() -> Planned:
         while True:
-            request = random_request(rng, profile)
+            request = _random(rng, n_slots, profile)
             try:
                 arguments = msgspec.msgpack.decode(request.params)
             except msgspec.DecodeError:
                 continue
             if isinstance(arguments, list):
                 key = tuple(request.key) if isinstance(request.key, list) else request.key
-                if request.function == "run" and arguments and rng.random() < OUTSIDE:
+                if request.function in ("run", "near") and arguments and rng.random() < OUTSIDE:
                     arguments[0] = [*arguments[0], ["outside", rng.randrange(10)]]
+                if request.function in ("run", "near") and arguments and rng.random() < NUMBERED:
+                    arguments[0] = [rng.choice(_NUMBER_STEPS), *arguments[0]]
                 return Planned(request.operator, key, request.function, tuple(arguments))
 
     return make
+
+
+def _random(rng: Random, n_slots: int, profile: Profile) -> Request:
+    """One request; its id is not used."""
+    chance = rng.random()
+    if chance < LOOKS:
+        return random_look(rng, profile, "")
+    if chance < LOOKS + NEAR:
+        return random_near(rng, profile, n_slots, "")
+    if chance < LOOKS + NEAR + TRAVELS:
+        return random_travel(rng, profile, "")
+    return random_request(rng, profile)
 
 
 class SteadyLoad:

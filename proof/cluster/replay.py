@@ -154,7 +154,8 @@ async def compare(cluster: ClusterUnderTest, seconds: float, numbers: list[int],
         async with AsyncExitStack() as stack:
             kafka = await stack.enter_async_context(cluster.client())
             http = await stack.enter_async_context(connect(cluster.http_url))
-            load = SteadyLoad(kafka, http, dict(cluster.app.operators), chaos_requests(rng), LoadOptions(), rng)
+            requests = chaos_requests(rng, cluster.options.slots)
+            load = SteadyLoad(kafka, http, dict(cluster.app.operators), requests, LoadOptions(), rng)
             load.start()
             await asyncio.sleep(seconds / 2)
             victim, cluster.workers[0] = cluster.workers[0], None

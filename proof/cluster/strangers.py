@@ -119,7 +119,8 @@ async def try_strangers(cluster: ClusterUnderTest, rng: Random, load_options: Lo
     loop = asyncio.get_running_loop()
     await cluster.start()
     async with cluster.client() as client:
-        load = SteadyLoad(client, None, dict(cluster.app.operators), chaos_requests(rng), load_options, rng)
+        requests = chaos_requests(rng, cluster.options.slots)
+        load = SteadyLoad(client, None, dict(cluster.app.operators), requests, load_options, rng)
         load.start()
         await load.next_reply(ANSWER_SECONDS_MAX)
         at_s = loop.time()

@@ -15,7 +15,7 @@ from pathlib import Path
 from proof.cluster.child import ChildFailed
 from proof.judge import adya, cluster_command
 from proof.judge.app import app
-from proof.judge.claimed_order import problems
+from proof.judge.claimed_order import problems, shared_ids
 from proof.judge.record import record
 from proof.judge.recorded import Recorded, load
 from proof.judge.workload import MODELS, Model, Workload
@@ -53,7 +53,8 @@ def main(arguments: list[str] | None = None) -> int:
         if options.command == "check":
             return _worst([judge(recorded, options.folder) for recorded in load(options.folder)])
         if options.command == "cluster":
-            return _worst([_judged(recorded, options.out) for recorded in cluster_command.run(options)])
+            histories = cluster_command.run(options)
+            return _worst([_told(shared_ids(histories)), *(_judged(recorded, options.out) for recorded in histories)])
         return _worst([_judged(_run(options, model), options.out) for model in options.model or MODELS])
     except (ConfigurationError, OSError, ChildFailed) as error:
         print(error, file=sys.stderr)
@@ -65,8 +66,9 @@ def judge(recorded: Recorded, folder: Path) -> int:
     verdict = adya.check(recorded, folder)
     claimed = problems(recorded)
     counts = ", ".join(f"{recorded.count(type)} {type}" for type in ("ok", "fail", "info"))
+    phases = ", ".join(f"{commits} in phase {phase}" for phase, commits in enumerate(recorded.commits_by_phase()))
     words = {True: "strictly serializable", False: "NOT strictly serializable", None: "unknown"}[verdict.valid]
-    print(f"{recorded.model}: {counts}: {words}; {len(claimed)} problems with the claimed order")
+    print(f"{recorded.model}: {counts}; {phases}: {words}; {len(claimed)} problems with the claimed order")
     for kind, explanations in verdict.anomalies.items():
         for explanation in explanations:
             print(f"\n{kind}\n{explanation}")
@@ -80,6 +82,13 @@ def judge(recorded: Recorded, folder: Path) -> int:
 def _worst(statuses: list[int]) -> int:
     """The worst exit status. An anomaly is worse than no decision."""
     return 1 if 1 in statuses else max(statuses)
+
+
+def _told(shared: list[str]) -> int:
+    """Prints the unique ids that two histories share. Returns the exit status."""
+    for each in shared:
+        print(f"two transactions of the two histories were given the unique id {each}")
+    return 1 if shared else 0
 
 
 def _judged(recorded: Recorded, folder: Path) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
 from proof.cluster.services import Service, local_services
-from proof.judge.on_cluster import FAULTS, WAYS, Plan, Struck, record_on_cluster
+from proof.judge.on_cluster import FAULTS, WAYS, OnCluster, Plan, Struck, record_on_cluster
 from proof.judge.recorded import Recorded
 from proof.judge.workload import MODELS
 from styx.errors import ConfigurationError
@@ -93,11 +93,13 @@ def _recorded(
         workers=options.workers,
     )
 
-    async def record() -> list[Recorded]:
+    async def record() -> OnCluster:
         async with ClusterUnderTest(cluster_options) as cluster:
             return await record_on_cluster(cluster, broker, plan, _tell)
 
-    return asyncio.run(record())
+    recorded = asyncio.run(record())
+    print(f"the processes counted: {recorded.counted}", flush=True)
+    return recorded.histories
 
 
 def _tell(struck: Struck) -> None:

@@ -19,6 +19,7 @@ from proof.cluster.child import ChildFailed
 from proof.cluster.cluster import ClusterUnderTest
 from proof.cluster.services import Service
 from proof.judge.app import entity_of
+from proof.judge.counted import Counted
 from proof.judge.record import TRY_AGAIN, record
 from proof.judge.recorded import Recorded
 from proof.judge.workload import MODELS, Model, Workload
@@ -105,10 +106,17 @@ class Struck(NamedTuple):
     seconds: float
 
 
+class OnCluster(NamedTuple):
+    """One history of each model, and what the processes have counted meanwhile."""
+
+    histories: list[Recorded]
+    counted: Counted
+
+
 async def record_on_cluster(
     cluster: ClusterUnderTest, kafka: Service, plan: Plan, tell: Callable[[Struck], None] = lambda struck: None
-) -> list[Recorded]:
-    """Starts the cluster, whose app is `proof.judge.app:app`, and records one history of each model.
+) -> OnCluster:
+    """Starts the cluster, whose app is `proof.judge.app:app`, and records.
 
     Raises `ChildFailed` if a process ended by itself, or if no answer comes after a fault.
     """
@@ -116,7 +124,7 @@ async def record_on_cluster(
         await cluster.start()
         opened = {way: await stack.enter_async_context(_client(cluster, way)) for way in plan.ways}
         clients = list(opened.values())
-        enough, loop = asyncio.Event(), asyncio.get_running_loop()
+        enough, loop, counted = asyncio.Event(), asyncio.get_running_loop(), Counted()
         began_s = loop.time()
         async with asyncio.TaskGroup() as tasks:
             recordings = [
@@ -133,7 +141,7 @@ async def record_on_cluster(
             ]
             failed: ChildFailed | None = None
             try:
-                await _strike(cluster, kafka, clients[0], plan, tell)
+                await _strike(cluster, kafka, clients[0], plan, counted, tell)
                 await asyncio.wait(recordings, timeout=max(began_s + plan.seconds - loop.time(), STEADY_SECONDS))
             except ChildFailed as failure:  # alone, not in the group that the tasks' block raises
                 failed = failure
@@ -143,11 +151,17 @@ async def record_on_cluster(
         if failed is not None:
             raise failed
         cluster.check()
-        return [recording.result() for recording in recordings]
+        await counted.ask(cluster)
+        return OnCluster([recording.result() for recording in recordings], counted)
 
 
 async def _strike(
-    cluster: ClusterUnderTest, kafka: Service, client: Client, plan: Plan, tell: Callable[[Struck], None]
+    cluster: ClusterUnderTest,
+    kafka: Service,
+    client: Client,
+    plan: Plan,
+    counted: Counted,
+    tell: Callable[[Struck], None],
 ) -> None:
     """Strikes with all faults in turn, again and again while there is time."""
     loop, rng = asyncio.get_running_loop(), Random(plan.seed)
@@ -157,6 +171,7 @@ async def _strike(
             return
         await asyncio.sleep(STEADY_SECONDS)
         cluster.check()
+        await counted.ask(cluster)
         began_s = loop.time()
         await FAULTS[fault](cluster, kafka, rng)
         await _answer(cluster, client, fault)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 from proof.judge.app import Refused, entity_of
-from proof.judge.recorded import Recorded, Recorder, Step
-from proof.judge.workload import Transaction, Workload
+from proof.judge.operation import WRITES, Done, contradiction
+from proof.judge.recorded import Recorded, Recorder, Step, sequence_of
+from proof.judge.workload import Function, Model, Transaction, Workload
 from styx.client.base import Client
 from styx.errors import StyxError
 from styx.messages import Reply
@@ -30,6 +31,14 @@ RETRY_SECONDS: Final = 0.05
 
 TRY_AGAIN: Final = frozenset({"overloaded", "unavailable"})
 """Codes of rejections that are not caused by the request."""
+
+PHASES: Final[dict[Function, tuple[int, ...]]] = {
+    "read": (0,),
+    "look": (0,),
+    "transact": (1, 2),
+    "near": (3, 1, 2),  # 1 or 2 if it has left its slot
+}
+"""The phases in which transactions can commit."""
 
 
 class UnexpectedReply(StyxError):
@@ -71,36 +80,48 @@ async def record(
 
 
 async def _run(client: Client, recorder: Recorder, process: int, transaction: Transaction, key: str) -> bool:
-    recorder.begin(process, _steps(transaction))
+    recorder.begin(process, _known_before(transaction))
     reply, error = await _reply(client, transaction, key)
     if reply is None:
-        recorder.lose(process, _steps(transaction), error)
-    elif transaction.shape == "read" and (reply.error is None or reply.error.code == UNKNOWN_ENTITY):
+        recorder.lose(process, _known_before(transaction), error)
+    elif transaction.function == "read" and (reply.error is None or reply.error.code == UNKNOWN_ENTITY):
         # The transaction has read that there is no state. Its place says when.
-        read = [[transaction.root, reply.result]]
-        recorder.commit(process, _steps(transaction, read), (reply.epoch, reply.phase, reply.tid))
+        _commit(recorder, process, transaction, reply, [[transaction.root, reply.result]])
     elif reply.error is None:
-        recorder.commit(process, _steps(transaction, reply.result), (reply.epoch, reply.phase, reply.tid))
+        _commit(recorder, process, transaction, reply, reply.result)
     elif reply.error.type == Refused.__name__ and transaction.fails:
-        recorder.fail(process, _steps(transaction), reply.error.type)
+        recorder.fail(process, _known_before(transaction), reply.error.type)
     else:
         raise UnexpectedReply(f"{transaction} ended with {reply.error}")
     return reply is not None
 
 
+def _commit(recorder: Recorder, process: int, transaction: Transaction, reply: Reply, done: list[Done]) -> None:
+    operations = transaction.operations + transaction.last
+    wrong = contradiction(operations, done)
+    if reply.phase not in PHASES[transaction.function]:
+        wrong = f"a transaction of the function {transaction.function} committed in phase {reply.phase}"
+    steps = [
+        step
+        for (kind, _, _), (n, value) in zip(operations, done, strict=False)
+        for step in steps_of(recorder.model, kind, n, value)
+    ]
+    recorder.commit(process, steps, (reply.epoch, reply.phase, reply.tid), wrong or None)
+
+
 async def _reply(client: Client, transaction: Transaction, key: str) -> tuple[Reply | None, str]:
     """The reply, or None with the reason."""
     operator, root = entity_of(transaction.root)
-    arguments = transaction[1:]
+    arguments = (transaction.shape, transaction.operations, transaction.last, transaction.fails)
     deadline = time.monotonic() + RESOLVE_SECONDS_MAX
     error = ""
     while time.monotonic() < deadline:
         try:
-            if transaction.shape == "read":
+            if transaction.function == "read":
                 reply = await client.read(operator, root, timeout=REQUEST_SECONDS_MAX, idempotency_key=key)
             else:
                 reply = await client.request(
-                    operator, root, "transact", *arguments, timeout=REQUEST_SECONDS_MAX, idempotency_key=key
+                    operator, root, transaction.function, *arguments, timeout=REQUEST_SECONDS_MAX, idempotency_key=key
                 )
         except (TimeoutError, ConnectionError) as lost:
             error = f"{type(lost).__name__}: {lost}"
@@ -113,11 +134,28 @@ async def _reply(client: Client, transaction: Transaction, key: str) -> tuple[Re
     return None, error
 
 
-def _steps(transaction: Transaction, done: list[list[object]] | None = None) -> list[Step]:
-    """The transaction in the form of a history. Before it is `done`, operations on unknown entities are left out."""
-    operations = transaction.operations + transaction.last
-    if done is None:
-        return [[kind, numbers[0], value] for kind, numbers, value in operations if len(numbers) == 1]
-    return [
-        [kind, n, read if kind == "r" else value] for (kind, _, value), (n, read) in zip(operations, done, strict=True)
-    ]
+def _known_before(transaction: Transaction) -> list[Step]:
+    """The transaction in the form of a history before it is done, without the parts that its reads will decide."""
+    steps: list[Step] = []
+    for kind, numbers, value in transaction.operations + transaction.last:
+        if len(numbers) > 1 or (kind in WRITES and not isinstance(value, int)):
+            continue
+        n = numbers[0]
+        steps.append([kind, n, value] if kind in WRITES else ["r", n if kind == "r" else sequence_of(n), None])
+    return steps
+
+
+def steps_of(model: Model, kind: str, n: int, value: Any) -> list[Step]:
+    """An operation that is done, in the form of a history: `value` was read, written or taken.
+
+    A history knows no sequences. So to take number k is to read the numbers up to k - 1 and to add k, if entities are
+    lists; if they are registers, to read k - 1 and to write k.
+    """
+    if kind not in ("next", "last"):
+        return [[kind, n, value]]
+    taken = value - 1 if kind == "next" else value
+    numbers = list(range(1, taken + 1)) if model == "list-append" else taken
+    read: Step = ["r", sequence_of(n), numbers or None]
+    if kind == "last":
+        return [read]
+    return [read, ["append" if model == "list-append" else "w", sequence_of(n), value]]

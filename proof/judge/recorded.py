@@ -7,8 +7,9 @@ their positions when sorted by (epoch, phase, tid).
 from __future__ import annotations
 
 import time
+from collections import Counter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -16,13 +17,18 @@ from proof.judge.workload import MODELS, Model
 from styx.errors import ConfigurationError
 
 Step = list[Any]
-"""["r", n, read], ["w", n, value] or ["append", n, value]; in a line of kind `invoke`, `read` is None."""
+"""["r", n, read], ["w", n, value] or ["append", n, value]; in a line of kind `invoke`, `read` is None. `n` is the
+number of an entity, or the name of its sequence (`sequence_of`).
+"""
 Place = tuple[int, int, int]
 """(epoch, phase, tid)."""
 
 
 class Op(msgspec.Struct):
-    """One line of a history: `invoke`, or the outcome: `ok`, `fail` (no effect) or `info` (unknown)."""
+    """One line of a history: `invoke`, or the outcome: `ok`, `fail` (no effect) or `info` (unknown).
+
+    `error` of an `ok` says why its reply contradicts itself. `phase` is that of a commit.
+    """
 
     index: int
     type: Literal["invoke", "ok", "fail", "info"]
@@ -32,6 +38,7 @@ class Op(msgspec.Struct):
     value: list[Step]
     f: str = "txn"
     error: str | None = None
+    phase: int | None = None
 
 
 class Recorded(msgspec.Struct):
@@ -45,6 +52,11 @@ class Recorded(msgspec.Struct):
         """How many lines are of a type."""
         return sum(op.type == type for op in self.ops)
 
+    def commits_by_phase(self) -> list[int]:
+        """How many transactions have committed in each of the phases 0 to 3."""
+        counts = Counter(op.phase for op in self.ops if op.type == "ok")
+        return [counts[phase] for phase in range(4)]
+
     def save(self, folder: Path) -> None:
         """Writes both files into `folder`, which is created."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -57,6 +69,7 @@ class Recorder:
     """Writes a history down as it happens, for processes of one event loop."""
 
     def __init__(self, model: Model) -> None:
+        self.model: Final = model
         self._recorded = Recorded(model, [], {})
         self._places: dict[int, Place] = {}
 
@@ -64,9 +77,9 @@ class Recorder:
         """Records a beginning. Call it before the request is sent."""
         self._add("invoke", process, value, None)
 
-    def commit(self, process: int, value: list[Step], place: Place) -> None:
-        """Records a commit. Call it after the reply has arrived."""
-        self._places[self._add("ok", process, value, None)] = place
+    def commit(self, process: int, value: list[Step], place: Place, wrong: str | None = None) -> None:
+        """Records a commit. Call it after the reply has arrived. `wrong`: why the reply contradicts itself."""
+        self._places[self._add("ok", process, value, wrong, place[1])] = place
 
     def fail(self, process: int, value: list[Step], error: str) -> None:
         """Records that the transaction had no effect."""
@@ -83,11 +96,21 @@ class Recorder:
         return self._recorded
 
     def _add(
-        self, type: Literal["invoke", "ok", "fail", "info"], process: int, value: list[Step], error: str | None
+        self,
+        type: Literal["invoke", "ok", "fail", "info"],
+        process: int,
+        value: list[Step],
+        error: str | None,
+        phase: int | None = None,
     ) -> int:
         index = len(self._recorded.ops)
-        self._recorded.ops.append(Op(index, type, process, time.monotonic_ns(), value, error=error))
+        self._recorded.ops.append(Op(index, type, process, time.monotonic_ns(), value, error=error, phase=phase))
         return index
+
+
+def sequence_of(n: int) -> str:
+    """The name in a history of the sequence of entity `n`."""
+    return f"{n}/sequence"
 
 
 def files_of(model: Model, folder: Path) -> tuple[Path, Path]:

@@ -6,12 +6,13 @@ A pickled app refers to functions of this module by name.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
 from styx.deployment.classes import Reduced
+from styx.model.function_spec import NO_HINTS
 from styx.model.operator import Operator
 
 
@@ -85,7 +86,9 @@ def _options(codec: Any, *names: str) -> dict[str, Any]:
 
 
 class Declaration(NamedTuple):
-    """The arguments of `Operator`, and its registered functions in their order."""
+    """The arguments of `Operator`, and its registered functions in their order. `hints` are the functions' by name,
+    those that are given; packages of releases that knew none lack them.
+    """
 
     name: str
     n_partitions: int | None
@@ -94,6 +97,7 @@ class Declaration(NamedTuple):
     partition_key: Callable[[Any], Any] | None
     functions: list[Callable[..., Any]]
     migrate: Callable[[Any], Any] | None = None
+    hints: Mapping[str, dict[str, bool]] = {}
 
 
 def declaration(operator: Operator) -> Declaration:
@@ -107,6 +111,7 @@ def declaration(operator: Operator) -> Declaration:
         operator.key_space.partition_key,
         [function.func for function in operator.functions.values()],
         None if operator.migration is None else operator.migration.function,
+        {name: each.hints._asdict() for name, each in operator.functions.items() if each.hints != NO_HINTS},
     )
 
 
@@ -122,4 +127,4 @@ def declare(operator: Operator, declared: Declaration) -> None:
         migrate=declared.migrate,
     )
     for function in declared.functions:
-        operator.register(function)
+        operator.register(**declared.hints.get(function.__name__, {}))(function)

@@ -93,7 +93,14 @@ async def moved(original: ClusterUnderTest, restored: ClusterUnderTest, rng: Ran
                 client.request("till", "main", "pay", 7, idempotency_key="pay", timeout=WAIT_S)
             )
             remembered = await client.request("account", "ada", "credit", 5, idempotency_key="credit", timeout=WAIT_S)
-            load = SteadyLoad(client, None, dict(original.app.operators), chaos_requests(rng), LoadOptions(RATE), rng)
+            load = SteadyLoad(
+                client,
+                None,
+                dict(original.app.operators),
+                chaos_requests(rng, original.options.slots),
+                LoadOptions(RATE),
+                rng,
+            )
             load.start()
             await covered(original, remembered.epoch)
             taken = await backed_up(original)
@@ -128,7 +135,14 @@ async def moved(original: ClusterUnderTest, restored: ClusterUnderTest, rng: Ran
             assert paid.result == 7
             fresh = await client.request("till", "main", "pay", 1, timeout=WAIT_S)
             assert fresh.result == 8, "the parked payment counts once"
-            load = SteadyLoad(client, None, dict(restored.app.operators), chaos_requests(rng), LoadOptions(RATE), rng)
+            load = SteadyLoad(
+                client,
+                None,
+                dict(restored.app.operators),
+                chaos_requests(rng, restored.options.slots),
+                LoadOptions(RATE),
+                rng,
+            )
             load.start()
             await asyncio.sleep(2)
             await load.stop()

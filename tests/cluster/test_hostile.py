@@ -233,9 +233,8 @@ def test_hostile_inputs(kafka: RealKafka, minio: RealMinio, tmp_path: Path) -> N
             ports = [cluster.coordinator_port, *cluster.worker_ports]
             rng = Random(name)
             async with cluster.client() as client:
-                load = SteadyLoad(
-                    client, None, dict(cluster.app.operators), chaos_requests(rng), LoadOptions(50.0, 0.5, 0.0), rng
-                )
+                requests = chaos_requests(rng, cluster.options.slots)
+                load = SteadyLoad(client, None, dict(cluster.app.operators), requests, LoadOptions(50.0, 0.5, 0.0), rng)
                 load.start()
                 await load.next_reply(SECONDS_MAX)
                 before = await status_of(cluster)

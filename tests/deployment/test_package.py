@@ -17,6 +17,7 @@ from styx.deployment import package as package_module
 from styx.deployment import package_format
 from styx.deployment.package import check_surroundings, pack, read_header, unpack
 from styx.deployment.package_format import MAGIC, PACKAGE_BYTES_MAX, Dependency, PackageRefused, seal, unseal
+from styx.model.function_spec import NO_HINTS, Hints
 from styx.schema.description import describe
 from tests.deployment.conftest import Load
 
@@ -71,6 +72,25 @@ def test_an_app_comes_back_as_it_was(app: App) -> None:
         assert unpacked.operators[name] is not operator
         for key in ("ada", "bob", "ü"):
             assert unpacked.operators[name].partition_of(key, 16) == operator.partition_of(key, 16)
+
+
+@pytest.mark.parametrize("hint", Hints._fields)
+def test_what_is_declared_of_a_function_comes_with_it(load: Load, hint: str) -> None:
+    """Workers that import the app and workers that unpack it must agree on each transaction's place."""
+    source = (
+        "from styx import App, Operator\nthing = Operator('thing')\n"
+        "@thing.register\nasync def plain(ctx):\n    pass\n"
+        f"@thing.register({hint}=True)\nasync def hinted(ctx):\n    pass\n"
+        "app = App('one', [thing])\n"
+    )
+    app = load({"one_app.py": source}, "one_app").app
+    unpacked = unpack(pack(app, SECRET), SECRET)
+    functions = unpacked.operators["thing"].functions
+    assert {name: each.hints for name, each in functions.items()} == {
+        "plain": NO_HINTS,
+        "hinted": Hints(**{hint: True}),
+    }
+    assert describe(unpacked) == describe(app)
 
 
 def test_the_header_says_what_is_inside() -> None:

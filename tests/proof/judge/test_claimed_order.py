@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from proof.judge.claimed_order import problems
+from proof.judge.claimed_order import problems, shared_ids
 from proof.judge.recorded import Recorded, Recorder, Step, load
 from proof.judge.workload import Model
 from styx.errors import ConfigurationError
@@ -104,6 +104,40 @@ def test_two_transactions_in_one_place_are_found() -> None:
     assert problems(recorder.recorded()) == ["two transactions claim one place: those ended at 2 and 3"]
 
 
+def commits(*steps: list[Step]) -> Recorded:
+    """Transactions that commit one after the other."""
+    recorder = Recorder("list-append")
+    for tid, step in enumerate(steps):
+        recorder.begin(0, [])
+        recorder.commit(0, step, (1, 1, tid))
+    return recorder.recorded()
+
+
+def test_a_unique_id_that_is_given_twice_is_found_wherever_it_is_written() -> None:
+    assert problems(commits([["append", 1, "A"]], [["append", 2, "B"]])) == []
+    twice = commits([["append", 1, "A"]], [["append", 2, "A"]])
+    assert problems(twice) == ["two transactions, ended at 1 and 3, were given 'A' for 2"]
+    assert shared_ids([twice, commits([["append", 7, "B"]])]) == []
+    assert shared_ids([twice, commits([["append", 7, "A"]])]) == ["A"]
+
+
+def test_a_number_is_taken_once_of_each_sequence_and_none_is_left_out() -> None:
+    first = [["r", "1/sequence", None], ["append", "1/sequence", 1]]
+    second = [["r", "1/sequence", [1]], ["append", "1/sequence", 2]]
+    other = [["r", "2/sequence", None], ["append", "2/sequence", 1]]
+    assert problems(commits(first, other, second)) == []
+    assert len(problems(commits(first, first))) == 2  # given twice, and read when it was there
+    assert len(problems(commits(second))) == 1
+
+
+def test_an_unknown_outcome_may_have_taken_a_number_that_others_know_of_another_sequence() -> None:
+    def taken(n: int, k: int) -> list[Step]:
+        return [["r", f"{n}/sequence", list(range(1, k)) or None], ["append", f"{n}/sequence", k]]
+
+    assert with_an_unknown_outcome("list-append", taken(1, 1), taken(1, 2), taken(2, 1), taken(2, 3)) == []
+    assert len(with_an_unknown_outcome("list-append", taken(1, 1), taken(1, 2), taken(1, 2))) == 2
+
+
 def test_histories_are_read_as_they_were_written(tmp_path: Path) -> None:
     recorder = Recorder("list-append")
     recorder.begin(0, [["append", 1, 5], ["r", 1, None]])
@@ -115,7 +149,7 @@ def test_histories_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert load(tmp_path / "folder") == [recorder.recorded(), Recorded("rw-register")]
     first = (tmp_path / "folder" / "list-append.history.jsonl").read_text().splitlines()[0]
     assert first.startswith('{"index":0,"type":"invoke","process":0,"time":')
-    assert first.endswith(',"value":[["append",1,5],["r",1,null]],"f":"txn","error":null}')
+    assert first.endswith(',"value":[["append",1,5],["r",1,null]],"f":"txn","error":null,"phase":null}')
 
 
 def test_a_folder_without_histories_is_told(tmp_path: Path) -> None:

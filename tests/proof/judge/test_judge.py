@@ -118,4 +118,5 @@ def test_the_command_records_and_judges_and_judges_again(
     first, second = capsys.readouterr().out.splitlines()
     assert first == second
     assert first.startswith(f"{model}: ")
-    assert first.endswith(" 0 info: strictly serializable; 0 problems with the claimed order")
+    assert " 0 info; " in first
+    assert first.endswith(" in phase 3: strictly serializable; 0 problems with the claimed order")

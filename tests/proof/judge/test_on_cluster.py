@@ -12,10 +12,9 @@ import pytest
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
 from proof.judge import adya
 from proof.judge.__main__ import judge, main
-from proof.judge.claimed_order import problems
+from proof.judge.claimed_order import ids_of, problems, shared_ids
 from proof.judge.cluster_command import APP
-from proof.judge.on_cluster import FAULTS, Plan, Struck, record_on_cluster
-from proof.judge.recorded import Recorded
+from proof.judge.on_cluster import FAULTS, OnCluster, Plan, Struck, record_on_cluster
 from proof.judge.workload import MODELS
 from tests.plain_form import plain_form
 from tests.real_services import RealKafka, RealMinio
@@ -30,7 +29,7 @@ def kafka(kafka_of_its_own: RealKafka) -> RealKafka:
 
 def recorded_on(
     kafka: RealKafka, minio: RealMinio, folder: Path, plan: Plan, **options: Any
-) -> tuple[list[Recorded], list[Struck]]:
+) -> tuple[OnCluster, list[Struck]]:
     name = f"judge-{uuid4().hex}"
     cluster_options = ClusterOptions(
         app=APP,
@@ -43,12 +42,12 @@ def recorded_on(
     )
     struck: list[Struck] = []
 
-    async def run() -> list[Recorded]:
+    async def run() -> OnCluster:
         async with ClusterUnderTest(cluster_options) as cluster:
             return await record_on_cluster(cluster, kafka, plan, struck.append)
 
     recorded = asyncio.run(run())
-    for each in recorded:
+    for each in recorded.histories:
         each.save(folder)
     return recorded, struck
 
@@ -60,9 +59,14 @@ def test_a_cluster_is_strictly_serializable_in_the_order_that_it_claims_while_pr
 ) -> None:
     recorded, struck = recorded_on(kafka, minio, tmp_path, Plan())
     assert [each.fault for each in struck] == list(FAULTS)
-    assert [each.model for each in recorded] == list(MODELS)
-    for each in recorded:
+    assert [each.model for each in recorded.histories] == list(MODELS)
+    assert shared_ids(recorded.histories) == []
+    for metric in ("styx_carried_transactions_total", "styx_left_slot_transactions_total", "styx_patch_rounds_total"):
+        assert recorded.counted.total[metric] > 0
+    for each in recorded.histories:
         assert each.count("ok") > 100
+        assert min(each.commits_by_phase()) > 10
+        assert len(ids_of(each)) > 10
         verdict = adya.check(each, tmp_path)
         assert (verdict.valid, verdict.anomalies) == (True, {})
         assert problems(each) == []
@@ -74,7 +78,7 @@ def test_a_cluster_is_strictly_serializable_in_the_order_that_it_claims_while_pr
 def test_workers_that_overlook_conflicts_are_caught(kafka: RealKafka, minio: RealMinio, tmp_path: Path) -> None:
     plan = Plan(faults=(), seconds=200, transactions=500, keys=4)
     recorded, _ = recorded_on(kafka, minio, tmp_path, plan, worker_module=OVERLOOKING)
-    for each in recorded:
+    for each in recorded.histories:
         verdict = adya.check(each, tmp_path)
         assert verdict.valid is False
         assert verdict.anomalies
@@ -89,9 +93,10 @@ def test_the_command_uses_a_broker_that_it_is_given(
 ) -> None:
     words = ["--kafka", kafka.bootstrap, "--faults", "worker", "--seconds", "1", "--model", "list-append"]
     assert main(["cluster", *words, "--client", "http", "--workers", "1", "--out", str(tmp_path)]) == 0
-    logs, struck, verdict = capsys.readouterr().out.splitlines()
+    logs, struck, counted, verdict = capsys.readouterr().out.splitlines()
     assert "logs are in" in logs
     assert struck.startswith("worker: an answer after ")
+    assert counted.startswith("the processes counted: ")
     assert verdict.startswith("list-append: ")
     assert verdict.endswith(": strictly serializable; 0 problems with the claimed order")
 
