@@ -16,7 +16,8 @@ An entity's state is a number, a counter and a note.
     ["set", n] / ["keep"]        blind write: number = n / number = register, without reading
     ["delete"]                   removes the entity
     ["guard", n]                 raises `Low` if number < n
-    ["call", mode, target, p]    runs program p on the target; "sync": register = its result; "async"
+    ["call", mode, target, p]    runs program p on the target; "sync": register = its result; "async"; "odd": one of
+                                 both, or another function, as the register decides
     ["look", mode, target, p]    as "call", but p runs as a read-only function
     ["carry", mode, target, p]   as "call", and the target's register is this one at first
     ["fresh", mode, p]           counter += 1, then runs p on an entity named after it (composite keys: same slot)
@@ -156,6 +157,8 @@ class Program:
             params = (*params, register)
         if function is None:
             function = "near" if self.near or len(steps) % 3 == 0 else "run"
+        if mode == "odd":
+            mode, function = _odd(self.register, function)
         if mode == "async":
             self.ctx.call_async(operator, function, key, params)
         else:
@@ -171,6 +174,16 @@ class Program:
             operator, key = self.caller
             return operator, key
         return self.ctx.operator, self.ctx.key
+
+
+_OTHER: Final = {"run": "near", "near": "run"}
+
+
+def _odd(register: int, function: str) -> tuple[str, str]:
+    """The mode and the function of a call whose mode is "odd"."""
+    if register % 3 == 1:
+        return "async", function
+    return "sync", _OTHER.get(function, function) if register % 3 == 2 else function
 
 
 async def _read(program: Program) -> None:
@@ -420,9 +433,9 @@ async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None,
     return running.register
 
 
-async def near(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
+async def near(ctx: Context, program: list[Any], caller: list[Any] | None = None, register: int = 0) -> Any:
     """As `run`; it is said to stay on its slot, which some programs do not."""
-    running = Program(ctx, program, caller, near=True)
+    running = Program(ctx, program, caller, register, near=True)
     await running.run(program)
     return running.register
 

@@ -1,7 +1,8 @@
 """Many simulated seeds, over all processor cores: `python -m proof.soak --seeds 20000`.
 
 Prints the number of runs, the faults by kind, the transactions checked, and every failed seed with its plan. The exit
-status is 1 if a seed failed; such a seed belongs into the project's list of regression seeds.
+status is 1 if a seed failed; such a seed belongs into the project's list of regression seeds. With `--kinds` no seed
+has faults: functions of all kinds occur in each, and each log is replayed on 1, 2, 3 and 8 workers.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import msgspec
 
-from proof.simulation import SimulationFailure, SimulationPlan, random_plan, replay_elsewhere, simulate
+from proof.elsewhere import KINDS, compare_elsewhere, compare_kinds, kinds_of
+from proof.simulation import SimulationFailure, SimulationPlan, SimulationReport, random_plan, simulate
 
 CHUNK_SEEDS = 20
 ELSEWHERE_EVERY = 20
@@ -45,12 +47,32 @@ class Tally(msgspec.Struct):
     deployments: Counter[str] = msgspec.field(default_factory=Counter)
     faults: Counter[str] = msgspec.field(default_factory=Counter)
     struck: Counter[str] = msgspec.field(default_factory=Counter)
+    kinds: Counter[str] = msgspec.field(default_factory=Counter)
     failures: list[str] = msgspec.field(default_factory=list)
 
     def add(self, other: Tally) -> None:
         """Sums two tallies."""
         for name in self.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def add_report(self, report: SimulationReport) -> None:
+        """Adds what one seed did."""
+        self.transactions += report.history.transactions
+        self.committed += report.history.committed
+        self.aborted += report.history.aborted
+        self.repetitions += report.history.repetitions
+        self.epochs += report.epochs
+        self.generations += report.generations
+        self.snapshots += report.snapshots
+        self.cut += report.cut_replies
+        self.unlocked += report.unlocked
+        self.local += report.local
+        self.left += report.left
+        self.read_only += report.read_only
+        self.violations += report.violations
+        self.deployments.update(report.deployments)
+        self.faults.update(report.faults)
+        self.struck.update(report.struck)
 
 
 def plan_of(seed: int) -> SimulationPlan:
@@ -72,49 +94,38 @@ def run_seeds(seeds: Iterable[int]) -> Tally:
         except SimulationFailure as failure:
             tally.failures.append(str(failure))
             continue
-        tally.transactions += report.history.transactions
-        tally.committed += report.history.committed
-        tally.aborted += report.history.aborted
-        tally.repetitions += report.history.repetitions
-        tally.epochs += report.epochs
-        tally.generations += report.generations
-        tally.snapshots += report.snapshots
-        tally.cut += report.cut_replies
-        tally.unlocked += report.unlocked
-        tally.local += report.local
-        tally.left += report.left
-        tally.read_only += report.read_only
-        tally.violations += report.violations
-        tally.deployments.update(report.deployments)
-        tally.faults.update(report.faults)
-        tally.struck.update(report.struck)
+        tally.add_report(report)
     return tally
 
 
-def compare_elsewhere(seed: int, arrival: int) -> None:
-    """Checks that the log alone decides: the same requests and epoch records elsewhere give the same history.
+def run_kinds(seeds: Iterable[int]) -> Tally:
+    """Simulates each seed in this process with functions of all kinds, and replays it on other numbers of workers."""
+    tally = Tally()
+    for seed in seeds:
+        tally.seeds += 1
+        try:
+            report = compare_kinds(seed)
+        except SimulationFailure as failure:
+            tally.failures.append(str(failure))
+            continue
+        tally.replays_elsewhere += 1
+        tally.add_report(report)
+        tally.kinds.update(kinds_of(report))
+    return tally
 
-    Raises `SimulationFailure` naming the number of workers; `arrival` decides the order in which messages arrive.
-    """
-    report = simulate(random_plan(seed, faults=False), keep_log=True)
-    expected = sorted(report.replies, key=lambda reply: reply.sequence)
-    for workers in (1, 2, 3, 8):
-        replies, state_hash = replay_elsewhere(report, workers=workers, arrival=arrival)
-        if replies != expected or state_hash != report.state_hash:
-            raise SimulationFailure(f"seed {seed}: replayed on {workers} workers the log gives another history")
 
-
-def run_parallel(seeds: range, jobs: int) -> Iterator[Tally]:
+def run_parallel(seeds: range, jobs: int, run: Callable[[Iterable[int]], Tally] = run_seeds) -> Iterator[Tally]:
     """Tallies of consecutive chunks of `seeds`, as they are done."""
     chunks = [seeds[i : i + CHUNK_SEEDS] for i in range(0, len(seeds), CHUNK_SEEDS)]
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(run_seeds, chunks)
+        yield from pool.map(run, chunks)
 
 
 def describe(tally: Tally) -> str:
     """The tally as lines for a person."""
     faults = ", ".join(f"{count} {kind}" for kind, count in sorted(tally.faults.items()))
     struck = ", ".join(f"{count} {stage}" for stage, count in sorted(tally.struck.items()))
+    kinds = ", ".join(f"{tally.kinds[kind]} {kind}" for kind in KINDS)
     deployments = ", ".join(f"{count} {what}" for what, count in sorted(tally.deployments.items()))
     return (
         f"{tally.seeds} seeds, {tally.transactions} transactions checked against serial replay "
@@ -124,7 +135,8 @@ def describe(tally: Tally) -> str:
         f"watchdog and {tally.unlocked} taken out of a lock phase, {tally.read_only} committed in phase 0, "
         f"{tally.violations} ended because a read-only function would have written, {tally.local} ended in phase 3 and "
         f"{tally.left} left it\n"
-        f"versions: {deployments or 'none'}\n"
+        + (f"kinds: {kinds}\n" if tally.kinds else "")
+        + f"versions: {deployments or 'none'}\n"
         f"faults: {faults or 'none'}\n"
         f"of them amid a rollout, by its stage: {struck or 'none'}\n"
         f"{len(tally.failures)} failed"
@@ -137,10 +149,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=20_000, help="how many seeds (default 20000)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one per core)")
+    parser.add_argument("--kinds", action="store_true", help="functions of all kinds, each seed replayed elsewhere")
     options = parser.parse_args(arguments)
     started = time.monotonic()
     total, shown = Tally(), 0.0
-    for tally in run_parallel(range(options.first, options.first + options.seeds), options.jobs):
+    seeds = range(options.first, options.first + options.seeds)
+    for tally in run_parallel(seeds, options.jobs, run_kinds if options.kinds else run_seeds):
         total.add(tally)
         for failure in tally.failures:
             print(failure, flush=True)

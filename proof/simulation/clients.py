@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from proof.odd_calls import CALLS, with_odd_calls
 from proof.random_looks import looking_step, random_look
 from proof.random_requests import random_load, random_near, random_read, random_request
 from proof.simulation.plan import SimulationPlan
@@ -22,7 +23,6 @@ from styx.messages import Request, encode_request
 from styx.model.execution import resolve_request
 
 IDLE_HOUR_S = 3600.0
-_CALLS = ("call", "carry", "look", "fresh")
 
 
 class Clients:
@@ -43,6 +43,7 @@ class Clients:
         self._spins = Random(f"spins of {plan.seed}")
         self._numbers = Random(f"numbers of {plan.seed}")
         self._looks = Random(f"looks within {plan.seed}")
+        self._odd = Random(f"odd calls {plan.seed}")
         rng = Random(f"clients {plan.seed}")
         starts = sorted(rng.random() * plan.duration_s for _ in range(plan.bursts))
         idle_from_s = min((f.at_s for f in plan.faults if f.kind == "idle hour"), default=float("inf"))
@@ -53,6 +54,8 @@ class Clients:
             request = self._with_steps(request, self._externals, self._hidden, self._spins, self._numbers)
             if self._looks.random() < plan.looks:
                 request = _with_step(request, self._looks, lambda rng: looking_step(rng, plan.profile))
+            if self._odd.random() < plan.odd:
+                request = with_odd_calls(request, self._odd)
             at_s = rng.choice(starts) + rng.random() * 0.01
             if rng.random() < plan.repeats:
                 request = replace(request, idempotency_key=f"once {number}")
@@ -96,7 +99,8 @@ class Clients:
     def _near(self, request: Request) -> Request:
         """A local request, with steps from generators of its own."""
         rng = Random(f"steps of {request.request_id} {self._plan.seed}")
-        return self._with_steps(request, rng, rng, rng, rng)
+        request = self._with_steps(request, rng, rng, rng, rng)
+        return with_odd_calls(request, rng) if rng.random() < self._plan.odd else request
 
     def _plan_beside(
         self, what: str, share: float, starts: list[float], idle_from_s: float, make: Callable[[Random, str], Request]
@@ -183,7 +187,7 @@ def _with_step(request: Request, rng: Random, step: Callable[[Random], list[Any]
 
 
 def _insert(block: list[Any], rng: Random, step: Callable[[Random], list[Any]]) -> None:
-    inner = [inner[-1] for inner in block if isinstance(inner, list) and inner and inner[0] in _CALLS]
+    inner = [inner[-1] for inner in block if isinstance(inner, list) and inner and inner[0] in CALLS]
     if inner and rng.random() < 0.7:
         _insert(rng.choice(inner), rng, step)
     if not inner or rng.random() < 0.4:

@@ -12,7 +12,6 @@ import msgspec
 
 from proof.simulation.versions import opened
 from styx.coordinator import take_over
-from styx.coordinator.barrier import PatchRounds
 from styx.coordinator.control_events import (
     A_WORKER,
     Admit,
@@ -90,7 +89,7 @@ class CoordinatorProcess:
         self.core = Coordinator(
             n_slots, workers, snapshot_interval_s, SILENCE_MAX_S, settle_s=SETTLE_S, stop_s_max=STOP_S
         )
-        self.core.rounds = PatchRounds(*world.plan.patch_rounds)
+        self.core.rounds = world.patch_rounds
         self._behind_a_held_snapshot = world.stopped
         world.stopped = False
         self._n_slots = n_slots

@@ -11,8 +11,8 @@ next one says.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -29,7 +29,7 @@ from styx.errors import FunctionTooLong, ReadOnlyViolation, StyxError
 from styx.log.base import Stream
 from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
-from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, SlotBatch, Verdicts, decode, encode
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, SlotBatch, SnapshotNote, Verdicts, decode, encode
 from styx.state.table import NEWEST
 from styx.testing.history import READ_ONLY_PHASE, HistoryReport, SerializabilityViolation, check_history, state_hash
 from styx.testing.serial import ExternalResult, external_result
@@ -53,7 +53,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     that it took out of a lock phase; `passed_over` the requests that waited for an epoch with room, `small_epochs` a
     worker's epochs that contention had kept small. `local` counts replies of phase 3, `left` the local transactions
     that left their slot, `read_only` the transactions that committed in phase 0, `violations` those that ended because
-    a read-only function would have written.
+    a read-only function would have written. `patch_rounds` counts the rounds with patches of all lock phases,
+    `given_up` the transactions carried because there were too many.
     """
 
     plan: SimulationPlan
@@ -74,6 +75,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     left: int
     read_only: int
     violations: int
+    patch_rounds: int
+    given_up: int
     state_hash: str
     replies: list[ReplyRecord]
     requests: list[tuple[int, int, bytes]]
@@ -321,6 +324,8 @@ class Simulation:
             left=world.left,
             read_only=sum(r.phase == READ_ONLY_PHASE and r.error is None for r in replies),
             violations=sum(r.error is not None and r.error[1] == ReadOnlyViolation.__name__ for r in replies),
+            patch_rounds=world.patch_rounds.rounds,
+            given_up=world.patch_rounds.given_up,
             state_hash=state_hash(state),
             replies=replies,
             requests=requests,
@@ -331,13 +336,17 @@ class Simulation:
 EPOCH_S = 1.0
 """What an epoch may take, of one transaction maybe, on many workers and a slow network."""
 
+_AS_WAS: Final[Mapping[str, Any]] = {}
+
 
 def replay_elsewhere(
-    report: SimulationReport, *, workers: int, arrival: int, app: App = chaos_app.app
+    report: SimulationReport, *, workers: int, arrival: int, app: App = chaos_app.app, pace: Mapping[str, Any] = _AS_WAS
 ) -> tuple[list[ReplyRecord], str]:
-    """(replies sorted by sequence TID, state hash) of the replay; `report` is of a simulation with `keep_log`."""
+    """(replies sorted by sequence TID, state hash) of the replay; `report` is of a simulation with `keep_log`. `pace`
+    are other fields of the plan for the replay.
+    """
     assert report.requests, "the simulation must have been run with keep_log=True"
-    plan = replace(report.plan, workers=workers, requests=0, faults=())
+    plan = replace(report.plan, workers=workers, requests=0, faults=(), **pace)
     simulation = Simulation(plan, app, f"elsewhere {arrival}", keep_log=True)
     world = simulation.world
     records = world.log.records
@@ -358,10 +367,12 @@ def _next_begun(payloads: list[bytes]) -> EpochRecord:
     """The epoch behind the last one, as begun by all workers with nothing to do: it says that time has nothing left to
     decide before it.
     """
-    records = [record for record in map(decode, payloads) if isinstance(record, EpochRecord)]
+    entries = list(map(decode, payloads))
+    records = [record for record in entries if isinstance(record, EpochRecord)]
     last = max(records, key=lambda record: record.epoch)
     batches = [batch for record in records if record.epoch == last.epoch for batch in record.batches]
     counter = last.counter + max(batch.count for batch in batches)
-    generation = max(record.generation for record in records)
+    # Of the last generation, which begins behind the last epoch: a record of an older one would be void.
+    generation = max(entry.generation for entry in entries if not isinstance(entry, SnapshotNote))
     nothing = [SlotBatch(batch.slot, batch.next, batch.next, 0) for batch in batches]
     return EpochRecord(generation, last.epoch + 1, counter, nothing)

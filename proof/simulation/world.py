@@ -17,6 +17,7 @@ from proof.simulation.shared_log import SharedLog
 from proof.simulation.versions import Versions
 from proof.simulation.virtual_time import VirtualTime
 from proof.simulation.worker_process import WorkerProcess
+from styx.coordinator.barrier import PatchRounds
 from styx.coordinator.control_events import LeaveAsked, WorkerArrived
 from styx.coordinator.events import Heard, WorkerJoined, WorkerLeaving, WorkerLost, WorkerSaid
 from styx.model.app import App
@@ -37,7 +38,8 @@ class World:
 
     `intents` are the logged ones to make external calls, `outcomes` those of their ends, `external_runs` how often each
     was run; `cuts` counts functions that the watchdog ended, `passed_over` requests that waited for an epoch with room,
-    `small_epochs` a worker's epochs that contention had kept small, `left` local transactions that left their slot.
+    `small_epochs` a worker's epochs that contention had kept small, `left` local transactions that left their slot;
+    `patch_rounds` counts the rounds with patches of all coordinators.
     """
 
     def __init__(self, plan: SimulationPlan, app: App, seed: str, keep_log: bool) -> None:
@@ -57,6 +59,7 @@ class World:
         self.passed_over = 0
         self.small_epochs = 0
         self.left = 0
+        self.patch_rounds = PatchRounds(*plan.patch_rounds)
         self.intents: set[bytes] = set()
         self.outcomes: dict[bytes, bytes] = {}
         self.external_runs: dict[bytes, int] = {}

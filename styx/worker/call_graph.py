@@ -172,6 +172,8 @@ class CallGraph:
         for path, call in made.items():
             old = self._sent.get(path)
             if old is not None and old.same(call):
+                if old.chain != call.chain:  # its caller was asked, and is sent now, or the other way round
+                    self._sent[path] = Sent(call.call, call.chain, old.cached)
                 continue
             replaces = old is not None and old.call.slot == call.call.slot
             if old is not None and not replaces:

@@ -1,7 +1,7 @@
 """Mutation proof of the patch rounds: each of their rules, broken on purpose, is caught by the simulator.
 
-Requests whose numbers travel make the patches. A rule about placement is caught where the log is replayed on other
-numbers of workers.
+Requests whose numbers travel make the patches; a number may also decide whether a call waits for its result. A rule
+about placement is caught where the log is replayed on other numbers of workers.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from proof.random_requests import CONTENDED
 from proof.simulation import SimulationFailure, random_plan, replay_elsewhere, simulate
 from styx.coordinator import barrier
 from styx.protocol.frames import Patch
@@ -227,7 +228,36 @@ def what_the_excluded_wrote_has_not_changed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(lock_phase.SlotLockPhase, "_exclude", exclude)
 
 
+def a_guess_outlives_its_synchronous_call(patch: pytest.MonkeyPatch) -> None:
+    """A call that has become asynchronous gets no result, which would end the guess."""
+    original = call_graph.CallGraph.ran
+
+    def ran(self: Any, number: int, made: Any, given: Any, stopped: Any) -> Any:
+        guessed = {path for path in self._guessed if path in made and not made[path].call.synchronous}
+        found = original(self, number, made, given, stopped)
+        self._guessed |= guessed
+        return found
+
+    patch.setattr(call_graph.CallGraph, "ran", ran)
+
+
 TRAVELS: dict[str, Any] = {"travels": 0.8}
+ODD: dict[str, Any] = {
+    "odd": 1.0,
+    "travels": 1.0,
+    "requests": 60,
+    "bursts": 1,
+    "slots": 4,
+    "workers": 2,
+    "profile": CONTENDED,
+    "epoch_transactions_max": 1000,
+    "epoch_result_bytes_max": 2**23,
+    "invocations_max": 10_000,
+    "patch_rounds": (16, 8),
+    "faults": (),
+    **dict.fromkeys(("locals", "looks", "loads", "reads", "spins", "externals", "hidden_errors", "halts"), 0.0),
+}
+"""Many calls that change their kind amid one lock phase."""
 MUTATIONS: dict[Mutation, dict[str, Any]] = {
     patches_take_effect_a_round_late: {},
     one_patch_is_lost: {},
@@ -250,6 +280,7 @@ MUTATIONS: dict[Mutation, dict[str, Any]] = {
     a_part_runs_again_only_if_it_is_patched: {},
     what_is_no_longer_written_has_not_changed: {},
     what_the_excluded_wrote_has_not_changed: {"patch_rounds": (1, 1)},
+    a_guess_outlives_its_synchronous_call: ODD,
 }
 """With what a plan needs to catch it often."""
 NOTICED_BY: dict[Mutation, int] = {
@@ -270,6 +301,7 @@ NOTICED_BY: dict[Mutation, int] = {
     a_patch_of_a_void_round_counts: 6,
     a_part_may_call_without_end_in_the_lock_phase: 34,
     what_is_no_longer_written_has_not_changed: 6,
+    a_guess_outlives_its_synchronous_call: 7,
 }
 """Seeds that are tried first."""
 

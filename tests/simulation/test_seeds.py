@@ -13,9 +13,10 @@ import sys
 import pytest
 from msgspec.structs import replace
 
+from proof.elsewhere import KINDS, compare_elsewhere, compare_kinds
 from proof.simulation import random_plan, simulate
 from proof.simulation.plan import CLUSTER_FAULT_KINDS, CONTROL_KINDS, FAULT_KINDS, PLANNED_KINDS
-from proof.soak import compare_elsewhere, describe, run_seeds
+from proof.soak import describe, run_kinds, run_seeds
 
 SEEDS = int(os.environ.get("STYX_SEEDS", "2000"))
 TOGETHER = 100
@@ -70,6 +71,24 @@ ELSEWHERE_REGRESSIONS = {
 def test_the_log_decides_on_any_number_of_workers_in_any_order_of_arrival(seed: int) -> None:
     for arrival in (1, 2, 3):
         compare_elsewhere(seed, arrival)
+
+
+KINDS_REGRESSIONS = {
+    29: "a function that had ended was cut: the record that said so had an older generation than the log's last one",
+}
+KINDS_SEEDS = 60
+
+
+@pytest.mark.parametrize("seed", [*range(4), *KINDS_REGRESSIONS])
+def test_the_log_decides_for_functions_of_all_kinds(seed: int) -> None:
+    compare_kinds(seed)
+
+
+@pytest.mark.slow
+def test_the_log_decides_for_functions_of_all_kinds_and_all_occur() -> None:
+    tally = run_kinds(range(KINDS_SEEDS))
+    assert not tally.failures, "\n".join(tally.failures)
+    assert [kind for kind in KINDS if not tally.kinds[kind]] == []
 
 
 @pytest.mark.slow

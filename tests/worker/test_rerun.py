@@ -251,6 +251,29 @@ def test_what_comes_before_the_wait_is_withdrawn_if_it_is_gone() -> None:
     assert [said(patch) for patch in part.patches] == ["0/0 gone from 1", "1 ask c1 (get)"]
 
 
+@pytest.mark.parametrize(
+    ("first", "behind", "said_last"),
+    [
+        ("ask b0 (send b1 (put 7))", "send b0 (send b1 (put 7))", ["1 ask c1 (get)"]),
+        ("send b0 (send b1 (put 7))", "ask b0 (send b1 (put 7))", ["1 ask c1 (get)"]),
+        (
+            "send b0 (send b1 (put 7))",
+            "if 4 (ask b0 (send b1 (put 7))) (send b0 (get))",
+            ["0/0 gone from 1", "1 ask c1 (get)"],
+        ),
+    ],
+)
+def test_a_call_that_stays_the_same_has_the_place_of_its_last_caller(
+    first: str, behind: str, said_last: list[str]
+) -> None:
+    """The call of b1 is made before the root's wait or behind it, as its caller was asked or sent the last time."""
+    part = Part(f"get; if 5 ({first}) ({behind}); get; if 4 () (look c1 (get))", {"a0": 9})
+    part.run({"a0": 4})
+    assert part.patches == []
+    part.run({"a0": 3})
+    assert [said(patch) for patch in part.patches] == said_last
+
+
 def test_of_two_slots_that_make_one_call_the_first_in_serial_order_counts_until_one_withdraws() -> None:
     part = Part("send b1 (put 1)", {}, slot=1)
     first = Patch(0, 1, 1, 2, b"\0\0", call=CallSpec(True, 1, OPERATOR, "run", "c1", encode_strict(["put 2"])))
