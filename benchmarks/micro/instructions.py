@@ -51,6 +51,9 @@ def instructions(name: str, count: int, at_once: int = ALL_AT_ONCE) -> int:
         )
     except FileNotFoundError:
         raise SystemExit("valgrind is not installed: apt-get install valgrind") from None
+    if ended.returncode:
+        # It is the counted process's own status. What a process did before it failed is counted as well.
+        raise SystemExit(f"{name} failed under valgrind, with exit status {ended.returncode}:\n{ended.stderr}")
     return counted(ended.stderr)
 
 
