@@ -152,10 +152,9 @@ def test_what_is_imported_is_what_was_found(plain: str) -> None:
 def test_nothing_is_imported_before_the_form_is_found() -> None:
     # A module that was imported earlier has two sets of classes: its own, and those that compiled code knows.
     script = (
-        "import styx, styx.native.form as f\n"
+        "import importlib, styx, styx.native.form as f\n"
         "for name in f.FORM.extensions:\n"
-        "    exec(f'import {name} as module')\n"
-        "    print(not module.__file__.endswith('.py'), name)"
+        "    print(not importlib.import_module(name).__file__.endswith('.py'), name)"
     )
     printed = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
     assert "False" not in printed
