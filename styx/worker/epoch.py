@@ -319,10 +319,16 @@ class Epoch:
     def _go_local(self, last: Commit | LockDecision) -> None:
         """Begins phase 3 after the coordinator's `last` decision. Other workers do not wait for it: what it reads and
         writes is on this worker's slots alone.
+
+        If one slice cannot be enough for it, the replies of the other phases leave before it, because it decides
+        nothing about them. Otherwise they leave with its own, in one append to the log.
         """
+        local = self._local
+        assert local is not None
         self._decision = last
         self.step = Step.LOCAL
-        self._run_local()
+        if len(local.roots) <= self._limits.slice_invocations:
+            self._run_local()
         if self.runnable or self._log.undurable:
             self._effects.extend(self._generation.replies.take())
 
