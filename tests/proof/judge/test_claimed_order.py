@@ -122,9 +122,9 @@ def test_a_unique_id_that_is_given_twice_is_found_wherever_it_is_written() -> No
 
 
 def test_a_number_is_taken_once_of_each_sequence_and_none_is_left_out() -> None:
-    first = [["r", "1/sequence", None], ["append", "1/sequence", 1]]
-    second = [["r", "1/sequence", [1]], ["append", "1/sequence", 2]]
-    other = [["r", "2/sequence", None], ["append", "2/sequence", 1]]
+    first: list[Step] = [["r", "1/sequence", None], ["append", "1/sequence", 1]]
+    second: list[Step] = [["r", "1/sequence", [1]], ["append", "1/sequence", 2]]
+    other: list[Step] = [["r", "2/sequence", None], ["append", "2/sequence", 1]]
     assert problems(commits(first, other, second)) == []
     assert len(problems(commits(first, first))) == 2  # given twice, and read when it was there
     assert len(problems(commits(second))) == 1

@@ -14,6 +14,7 @@ from proof.judge import adya
 from proof.judge.__main__ import judge, main
 from proof.judge.claimed_order import ids_of, problems, shared_ids
 from proof.judge.cluster_command import APP
+from proof.judge.counted import read_metrics
 from proof.judge.on_cluster import FAULTS, OnCluster, Plan, Struck, record_on_cluster
 from proof.judge.workload import MODELS
 from tests.plain_form import plain_form
@@ -61,12 +62,11 @@ def test_a_cluster_is_strictly_serializable_in_the_order_that_it_claims_while_pr
     assert [each.fault for each in struck] == list(FAULTS)
     assert [each.model for each in recorded.histories] == list(MODELS)
     assert shared_ids(recorded.histories) == []
-    for metric in ("styx_carried_transactions_total", "styx_left_slot_transactions_total", "styx_patch_rounds_total"):
-        assert recorded.counted.total[metric] > 0
+    assert recorded.counted.total["styx_lock_phase_transactions_total"] > 0
     for each in recorded.histories:
         assert each.count("ok") > 100
-        assert min(each.commits_by_phase()) > 10
-        assert len(ids_of(each)) > 10
+        assert min(each.commits_by_phase()) > 5
+        assert len(ids_of(each)) > 5
         verdict = adya.check(each, tmp_path)
         assert (verdict.valid, verdict.anomalies) == (True, {})
         assert problems(each) == []
@@ -99,6 +99,17 @@ def test_the_command_uses_a_broker_that_it_is_given(
     assert counted.startswith("the processes counted: ")
     assert verdict.startswith("list-append: ")
     assert verdict.endswith(": strictly serializable; 0 problems with the claimed order")
+
+
+def test_what_a_process_has_counted_is_summed_over_its_labels() -> None:
+    page = (
+        "# HELP styx_left_slot_transactions_total Transactions that left their slot.\n"
+        'styx_left_slot_transactions_total{function="pair.near"} 3.0\n'
+        'styx_left_slot_transactions_total{function="text.near"} 4.0\n'
+        "styx_patch_rounds_total 5.0\n"
+        "styx_slots 8.0\n"
+    )
+    assert read_metrics(page) == {"styx_left_slot_transactions_total": 7, "styx_patch_rounds_total": 5}
 
 
 @pytest.mark.parametrize(

@@ -169,14 +169,14 @@ def slot_of(n: int, n_slots: int) -> int:
 def test_numbers_travel_as_arguments_and_as_keys_and_ids_are_written(shape: Literal["star", "chain"]) -> None:
     async def run() -> tuple[Recorded, list[Any]]:
         async with embedded(app) as client:
-            operations = [
+            operations: list[Operation] = [
                 ["next", [1], None],
                 ["next", [1], None],
                 ["append", [3, 4, 5], [7_000]],
                 ["last", [1], None],
                 ["append", [6], "id"],
             ]
-            last = [["append", [9], [8_000]], ["append", [9], "id"]]
+            last: list[Operation] = [["append", [9], [8_000]], ["append", [9], "id"]]
             workload = Fixed([Transaction(0, shape, operations, last, fails=False)])
             done = await record([client], workload, processes=1, transactions=1)
             return done, [client.entity(*entity_of(n)) for n in (1, 3, 4, 5, 6, 9)]
@@ -203,8 +203,8 @@ def test_numbers_travel_as_arguments_and_as_keys_and_ids_are_written(shape: Lite
 def test_registers_have_sequences_too_and_each_kind_of_transaction_its_phase() -> None:
     async def run() -> Recorded:
         async with embedded(app) as client:
-            takes = [["next", [1], None], ["next", [1], None]]
-            reads = [["last", [1], None], ["r", [2], None], ["last", [2], None]]
+            takes: list[Operation] = [["next", [1], None], ["next", [1], None]]
+            reads: list[Operation] = [["last", [1], None], ["r", [2], None], ["last", [2], None]]
             drawn: list[Transaction] = [
                 Transaction(1, "star", takes, [], fails=False),
                 Transaction(1, "chain", takes, [], fails=False, function="near"),
