@@ -130,10 +130,10 @@ class RootAccounts(ABC):
         self._invocations_max = limits.invocations_max
 
     def roots_in_order(self) -> list[RootTransaction]:
-        """The epoch's transactions with their root on this worker, in TID order."""
+        """The epoch's transactions with their root on this worker, in TID order, without those of phase 3."""
         if self._in_order is None:
             roots = self.roots
-            self._in_order = [roots[tid] for tid in sorted(roots)]
+            self._in_order = [roots[tid] for tid in sorted([tid for tid, root in roots.items() if not root.local])]
         return self._in_order
 
     @abstractmethod
