@@ -198,7 +198,11 @@ class LocalRun:
         own: Variables | None = None
         try:
             if not len(variables):
-                request = self._start(invocation)
+                # As `_start`: a call for each function would cost more than what it does.
+                running.invocation = invocation
+                coroutine = invocation._coroutine = start(function, invocation, params)
+                take = first_steps.take
+                request = take(coroutine)
                 if len(variables):
                     own = variables
             else:  # they are another function's
