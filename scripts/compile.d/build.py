@@ -38,6 +38,7 @@ MODULES: Final = (
     "model/execution",
     "model/function_spec",
     "model/partitioning",
+    "model/sequence",
     "model/unique_id",
     "native/compiled",
     "sequencer/sequencer",

@@ -16,6 +16,7 @@ from styx.errors import UnsupportedValue
 from styx.model.limits import NAME_CHARS_MAX
 from styx.model.partitioning import Key
 from styx.model.waiting import DONE, last_number, next_number
+from styx.native.interpreted import native
 from styx.values.codec import shown
 
 if TYPE_CHECKING:
@@ -29,14 +30,15 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(int).decode
 
 
+@native(unchecked=True)
 class EntitySequence:
     """One sequence of the entity that a function runs on; valid until the function ends."""
 
     __slots__ = ("_context", "_name")
 
     def __init__(self, context: Context, name: Any) -> None:
-        self._context = context
-        self._name = name
+        self._context: Context = context
+        self._name: Any = name
         if context._left < 0:
             context._refuse()
         if type(name) is not str or not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable():

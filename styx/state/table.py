@@ -46,6 +46,11 @@ class Table:
         assert self.epoch <= epoch, "a read of an epoch that later commits have changed"
         return self._entries.get
 
+    def read(self, epoch: int, key: Any) -> bytes | None:
+        """Reads one state at the end of `epoch`, None if there is none."""
+        assert self.epoch <= epoch, "a read of an epoch that later commits have changed"
+        return self._entries.get(key)
+
     def at(self, epoch: int) -> Mapping[Any, bytes]:
         """All states at the end of `epoch`, to be read only, as long as nothing behind it is committed."""
         assert self.epoch <= epoch, "a read of an epoch that later commits have changed"

@@ -226,8 +226,6 @@ class Epoch:
         for slot in slots.values():
             validation.commit(slot, left)
         roots = self._executor.roots_in_order()
-        if self._local is not None:
-            roots = [root for root in roots if not root.local]
         if self._notes is not None and (gone or generation.app.logs):
             aborted = gone.difference(barrier.deferred)
             self._notes.at_commit(slots.values(), aborted, left, self._executor.roots)
@@ -353,11 +351,13 @@ class Epoch:
             return
         self._decision = None
         local.commit()
+        ended = local.roots
         if local.carried:
+            ended = [root for root in ended if root.local]
             self._generation.intake.carried += local.carried
             if self.plan is None:
                 self._effects.append(ReportLeft(local.left))
-        self._end([root for root in local.roots if root.local], 3)
+        self._end(ended, 3)
         self._close(last)
 
     def snapshot_failed(self, epoch: int) -> None:

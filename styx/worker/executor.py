@@ -68,12 +68,15 @@ class Executor(Endings):
         assert self.open_roots == 0, "an epoch began while the last one's transactions were open"
         self.roots = {root.tid: root for root in roots}
         self._in_order = None
+        self._locals = 0
         app, limits, n_slots, slots = self.app, self.limits, self.n_slots, self.slots
         for each in slots.values():
             each.epoch = epoch
         for root in roots:
             if root.done:
-                if root.cut:
+                if root.local:
+                    self._locals += 1
+                elif root.cut:
                     self.cut_roots.append(root)
                 continue
             self.open_roots += 1

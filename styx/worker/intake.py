@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from operator import attrgetter
 
 import msgspec
 from msgspec.structs import replace
@@ -29,7 +28,6 @@ from styx.worker.pressure import Pressure
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
 
-_tid = attrgetter("tid")
 OUTCOME_BYTES_MAX = 2 * 1024 * 1024
 """Limit on the outcomes of external functions in one epoch record, in bytes, because a log takes records of some MiB.
 The limit is two values if `value_bytes_max` makes these larger.
@@ -271,6 +269,10 @@ class Intake:
         ]
         next_offset, passed_over = self._sequencers[slot].rest()
         return next_offset, pending, passed_over
+
+
+def _tid(root: RootTransaction) -> int:
+    return root.tid
 
 
 def _refused(payload: bytes) -> bytes:

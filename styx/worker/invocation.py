@@ -82,7 +82,7 @@ class Invocation(Context, eq=False):
 
     def step_path(self, index: int) -> bytes:
         """The path of this invocation's call number `index`."""
-        return self._path + index.to_bytes(PATH_STEP_BYTES, "big")
+        return self._path + (index.to_bytes(PATH_STEP_BYTES, "big") if index else FIRST_STEP)
 
     def position(self) -> bytes:
         """The present place in serial order: after all calls made so far."""

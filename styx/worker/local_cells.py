@@ -7,42 +7,36 @@ a transaction that raises, or leaves the slot, leaves nothing. The committed sta
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from styx.model.access import Access
 from styx.model.context import Cell, Environment
 from styx.native.interpreted import native, plain_stores
-from styx.state.table import Reader
+from styx.state.table import Table
 from styx.worker.footprint import Footprint
 from styx.worker.slot import Slot
-
-_UNREAD: Final = b"unread"
 
 
 @native
 @plain_stores
 class LocalCell(msgspec.Struct, Cell, eq=False, gc=False):
-    """One entity. `value` is its state as the running transaction sees it; `read` is from `found` at first.
+    """One entity. `value` is its state as the running transaction sees it.
 
     `own`: the running transaction has written it, is in its list `wrote`, and found `before`. `changed`: a transaction
     that has ended wrote it.
     """
 
     key: Any
-    found: Reader
     wrote: list[LocalCell]
-    value: bytes | None = _UNREAD
+    value: bytes | None
     before: bytes | None = None
     own: bool = False
     changed: bool = False
 
     def read(self, chain: bytes) -> bytes | None:
-        value = self.value
-        if value is _UNREAD:
-            value = self.value = self.found(self.key)
-        return value
+        return self.value
 
     def write(self, chain: bytes, value: bytes | None) -> None:
         if not self.own:
@@ -65,25 +59,34 @@ class LocalCell(msgspec.Struct, Cell, eq=False, gc=False):
 class LocalCells:
     """The entities that the epoch's local transactions have named on one slot, by operator and key."""
 
-    __slots__ = ("_cells", "_found", "_slot", "_wrote")
+    __slots__ = ("_cells", "_named", "_operator", "_slot", "_table", "_wrote")
 
     def __init__(self, slot: Slot) -> None:
         self._slot = slot
         self._cells: dict[str, dict[Any, LocalCell]] = {}
-        self._found: dict[str, Reader] = {}
         self._wrote: list[LocalCell] = []
+        # Of the operator that was asked for last: most functions call those of their own operator.
+        self._operator: str | None = None
+        self._named: dict[Any, LocalCell] = {}
+        self._table: Table | None = None
 
     def cell(self, operator: str, key: Any) -> LocalCell:
         """An entity, as the running transaction sees it."""
-        cells = self._cells.get(operator)
-        if cells is None:
-            slot = self._slot
-            cells = self._cells[operator] = {}
-            self._found[operator] = slot.table(operator).reader(slot.epoch)
+        if operator is not self._operator:
+            self._turn_to(operator)
+        cells = self._named
         cell = cells.get(key)
         if cell is None:
-            cell = cells[key] = LocalCell(key, self._found[operator], self._wrote)
+            table = self._table
+            assert table is not None
+            cell = cells[key] = LocalCell(key, self._wrote, table.read(self._slot.epoch, key))
         return cell
+
+    def _turn_to(self, operator: str) -> None:
+        cells = self._cells.get(operator)
+        if cells is None:
+            cells = self._cells[operator] = {}
+        self._operator, self._named, self._table = operator, cells, self._slot.table(operator)
 
     def keep(self) -> None:
         """The running transaction has ended well: the following ones see its writes."""
@@ -112,7 +115,9 @@ class LocalCells:
         """Commits all writes."""
         assert not self._wrote, "a local transaction has not ended"
         slot = self._slot
+        epoch: int = slot.epoch
         for operator, cells in self._cells.items():
-            writes = {key: cell.value for key, cell in cells.items() if cell.changed}
-            if writes:
-                slot.table(operator).commit(slot.epoch, writes)
+            table = slot.table(operator)
+            for cell in cells.values():
+                if cell.changed:
+                    table.write(epoch, cell.key, cell.value)

@@ -73,7 +73,8 @@ class _Frame:
 class LocalRun:
     """Runs one local transaction after the other, each in a call of `run` within the context `variables.shared`.
 
-    `calls` counts the functions started. `footprint` is the last transaction's, with the notes of its run.
+    `calls` counts the functions started. `footprint` is the last transaction's, with the notes of its run. `_made` is
+    an asynchronous call of the chain that runs, usually the only one, and `_further` are the others.
     """
 
     def __init__(self, executor: Executor, notes: Notes | None, variables: OwnVariables) -> None:
@@ -88,7 +89,9 @@ class LocalRun:
         self._variables = variables
         self._first_steps = FirstSteps()
         self._stack: list[_Frame] = []
-        self._made: Calls = []
+        self._made: MadeCall | None = None
+        self._made_path = b""
+        self._further: Calls = []
         self._called = 1
         self._chain_id = b""
         self._value: bytes | None = None
@@ -101,19 +104,19 @@ class LocalRun:
         """
         function, slot = root.function, root.slot
         assert function is not None, "a request that was refused is to run"
-        self.footprint = Footprint(
+        footprint = self.footprint = Footprint(
             self._app, self._limits, self._n_slots, root.tid, root.timestamp_us, slot, slot, True, False, None
         )
-        self.footprint.local = self._cells = cells
+        footprint.local = self._cells = cells
         self._called = 1
         try:
-            todo = self._chain(b"", function, root.key, root.params)
+            self._chain(b"", function, root.key, root.params)
             root.result = self._value
-            while todo:
-                path, call = todo.pop()
-                todo.extend(self._chain(path, call.function, call.key, call.params))
+            if self._made is not None:
+                self._calls_made(slot)
         except (Ended, LeftSlot):
-            self._made = []
+            self._made = None
+            self._further.clear()
             while self._stack:
                 abandon(self._stack.pop().invocation, self._running)
             raise
@@ -122,22 +125,36 @@ class LocalRun:
             raise
         self._last = None
 
-    def _chain(self, path: bytes, function: FunctionSpec, key: Any, params: bytes) -> Calls:
-        """Runs a function and all that it calls synchronously. Returns the chain's asynchronous calls, the last one
-        first.
-        """
+    def _chain(self, path: bytes, function: FunctionSpec, key: Any, params: bytes) -> None:
+        """Runs a function and all that it calls synchronously."""
         self._chain_id = path
         if not self._first(path, function, key, params, _ASYNCHRONOUS):
             self._go_on()
-        calls = self._made
-        if calls:
-            slot = self.footprint.slot
-            for _, call in calls:
-                if call.slot != slot:
+
+    def _calls_made(self, slot: int) -> None:
+        """Runs the asynchronous calls of the chain that has ended, and of each chain among them."""
+        further = self._further
+        todo: Calls = []
+        while True:
+            path, call = self._made_path, self._made
+            if call is None:
+                if not todo:
+                    return
+                path, call = todo.pop()
+            else:
+                self._made = None
+                if further:
+                    further.append((path, call))
+                    further.sort(key=_by_path, reverse=True)
+                    for _, each in further:
+                        if each.slot != slot:
+                            raise LeftSlot(False)
+                    todo.extend(further)
+                    further.clear()
+                    path, call = todo.pop()
+                elif call.slot != slot:
                     raise LeftSlot(False)
-            self._made = []
-            calls.sort(key=_by_path, reverse=True)
-        return calls
+            self._chain(path, call.function, call.key, call.params)
 
     def _go_on(self) -> None:
         """Runs what the waiting function on top of the stack waits for, and so on, until none waits any more."""
@@ -181,7 +198,11 @@ class LocalRun:
         own: Variables | None = None
         try:
             if not len(variables):
-                request = self._start(invocation)
+                # As `_start`: a call for each function would cost more than what it does.
+                running.invocation = invocation
+                coroutine = invocation._coroutine = start(function, invocation, params)
+                take = first_steps.take
+                request = take(coroutine)
                 if len(variables):
                     own = variables
             else:  # they are another function's
@@ -303,7 +324,11 @@ class LocalRun:
         if calls is not None:
             for index, call in enumerate(calls):
                 if not call.synchronous:
-                    self._made.append((invocation.step_path(index), call))
+                    path = invocation.step_path(index)
+                    if self._made is None:
+                        self._made, self._made_path = call, path
+                    else:
+                        self._further.append((path, call))
 
     def _taken(self, invocation: Invocation, returned: list[Any], wanted: bool) -> bytes | None:
         """The encoded result, if it is `wanted`."""

@@ -122,6 +122,7 @@ class RootAccounts(ABC):
         self.roots: dict[int, RootTransaction] = {}
         self.open_roots = 0
         self._in_order: list[RootTransaction] | None = None
+        self._locals = 0  # how many of them are of phase 3
         self.outbox = Outbox()
         self.running = Running()
         self.cut: set[int] = set()
@@ -130,10 +131,15 @@ class RootAccounts(ABC):
         self._invocations_max = limits.invocations_max
 
     def roots_in_order(self) -> list[RootTransaction]:
-        """The epoch's transactions with their root on this worker, in TID order."""
+        """The epoch's transactions with their root on this worker, in TID order, without those of phase 3."""
         if self._in_order is None:
             roots = self.roots
-            self._in_order = [roots[tid] for tid in sorted(roots)]
+            if not self._locals:
+                self._in_order = [roots[tid] for tid in sorted(roots)]
+            elif self._locals == len(roots):
+                self._in_order = []
+            else:
+                self._in_order = [roots[tid] for tid in sorted(roots) if not roots[tid].local]
         return self._in_order
 
     @abstractmethod
