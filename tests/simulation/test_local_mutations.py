@@ -125,7 +125,7 @@ def _local_again(intake: Intake, roots: list[Any]) -> None:
     for root in roots:
         if root.function is not None and root.function.local:
             root.local = True
-            intake._local.append(root)
+            intake.local.append(root)
 
 
 def the_verdict_of_phase_3_is_not_waited_for(patch: pytest.MonkeyPatch) -> None:
