@@ -296,6 +296,17 @@ def test_a_call_that_has_moved_here_may_run_beside_its_former_self() -> None:
     assert [said(patch) for patch in part.patches] == ["0 gone from 1"]
 
 
+def test_a_call_whose_caller_has_moved_here_runs_once() -> None:
+    """The slot that made it before has not withdrawn it yet."""
+    part = Part("get; if 1 (ask a0 (ask a0 (add 1))) (ask b1 (ask a0 (add 1)))", {})
+    assert part.run({"a0": 1}) is None
+    assert part.again is not None
+    assert (writes(part.again), part.again.moved) == ({"a0": b"\x02"}, True)
+    part.graph.apply(Patch(0, 1, 0, 1, b"\0\0\0\0", cached=True))
+    part.run({"a0": 1})
+    assert (writes(part.again), part.again.moved) == ({"a0": b"\x02"}, False)
+
+
 def test_patches_of_one_round_may_come_in_any_order() -> None:
     moved = Patch(0, 1, 1, 2, b"\0\0", call=CallSpec(False, 1, OPERATOR, "run", "c1", b"\x91\xa5put 2"), chain=b"\0\0")
     gone = Patch(0, 1, 1, 0, b"\0\0", cached=True)
