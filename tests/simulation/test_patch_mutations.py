@@ -152,19 +152,6 @@ def a_call_within_a_wait_is_left_for_later(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(rerun, "_LAST_STEP", b"")
 
 
-def the_caller_that_ran_here_does_not_count(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(rerun.Rerun, "_moved", lambda self, due: False)
-    original = rerun.Rerun.run
-
-    def run(self: Any) -> Any:
-        try:
-            return original(self)
-        except TypeError as error:
-            raise AssertionError("one call is due twice") from error
-
-    patch.setattr(rerun.Rerun, "run", run)
-
-
 def who_is_given_up_comes_back_by_a_patch(patch: pytest.MonkeyPatch) -> None:
     original = lock_phase.SlotLockPhase.next_round
 
@@ -287,7 +274,6 @@ MUTATIONS: dict[Mutation, dict[str, Any]] = {
     a_call_that_is_waited_for_is_not_sent: {},
     a_part_that_waits_says_that_it_makes_nothing_more: CROWDED,
     a_call_within_a_wait_is_left_for_later: CROWDED,
-    the_caller_that_ran_here_does_not_count: {},
     who_is_given_up_comes_back_by_a_patch: {"patch_rounds": (1, 1, 1)},
     who_is_given_up_keeps_its_writes_on_one_slot: {"patch_rounds": (1, 1, 1)},
     a_part_may_call_without_end_in_the_lock_phase: {**CROWDED, "invocations_max": 10, "call_bytes": 0},
@@ -314,7 +300,6 @@ NOTICED_BY: dict[Mutation, int] = {
     a_call_within_a_wait_is_left_for_later: 2,
     who_is_given_up_comes_back_by_a_patch: 7,
     a_patch_of_a_void_round_counts: 2,
-    the_caller_that_ran_here_does_not_count: 45,
     a_part_may_call_without_end_in_the_lock_phase: 14,
     a_guess_outlives_its_synchronous_call: 7,
 }
