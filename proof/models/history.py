@@ -64,7 +64,7 @@ def random_plan(seed: int) -> Plan:
     rng = Random(seed)
     n_keys = rng.choice((4, 8, 20, 60))
     shape = Shape(rng.choice((1, 2, 3, 4, 8)), n_keys, rng.choice((6, 12, 24, 200)))
-    cap = rng.choice((Cap(), Cap(), Cap(1, 1), Cap(2, 1), Cap(4, 2)))
+    cap = rng.choice((Cap(), Cap(), Cap(1, 1, 1), Cap(2, 1, 3), Cap(4, 2, 1)))
     raising = rng.choice((0.0, 0.05, 0.3))
     depth, numbered = rng.choice((1, 2, 3)), rng.choice((0.0, 0.0, 0.5))
     batches: list[list[Call]] = []

@@ -25,8 +25,9 @@ workers, decide what is local. Each slot begins with the entries, sent calls and
 6. **End.** Without a patch and without a reported failure all that is left commits, and nobody waits. The failure of a
    transaction that is wholly on one slot is decided there, in this round only.
 7. **Cap**, in rounds with patches, counted by the coordinator. In the 16th all transactions that sent patches in it are
-   given up: they leave every slot together, and are carried. From the 24th on every transaction from the lowest
-   unstable one on leaves; the next round is the last.
+   given up: they leave every slot together, and are carried. But if more than half of the transactions that are left
+   sent patches in the last two rounds, the phase goes on for 16 more, up to 128 in all. In the 8th round after that,
+   and all later ones, every transaction from the lowest unstable one on leaves; the next round is the last.
 8. **Call limit.** A part's allowance is fixed when the lock phase begins, and not by patched graphs, or it would grow
    in each round. A call above it is never final.
 9. **Who takes part.** Sent calls must be true at the beginning. A chain that raised in the execution step has sent none
@@ -50,10 +51,13 @@ from proof.models.runner import Failed
 
 
 class Cap(NamedTuple):
-    """How many rounds with patches a lock phase has before transactions are given up, and how many more then."""
+    """How many rounds with patches a lock phase has before transactions are given up (up to `times` as many, while most
+    are patching), and how many more then.
+    """
 
     rounds: int = 16
     more: int = 8
+    times: int = 8
 
 
 class Report(NamedTuple):
@@ -87,7 +91,9 @@ class Coordinator:
         self._left = set(self._all)
         self._cap = cap
         # A round without patches excludes somebody or is the last.
-        self._rounds_max = cap.rounds + cap.more + len(self._all) + 1
+        self._rounds_max = cap.rounds * cap.times + cap.more + len(self._all) + 1
+        self._last = frozenset[int]()
+        self._given_up_in = 0
 
     def decide(self, reports: list[Report]) -> Decision:
         """The decision of the present round."""
@@ -95,7 +101,8 @@ class Coordinator:
         assert self.rounds <= self._rounds_max, "the lock phase does not end"
         cut = frozenset[int]().union(*(report.cut for report in reports))
         if cut:
-            self.patched_rounds = 0
+            self.patched_rounds = self._given_up_in = 0
+            self._last = frozenset()
             self._all -= cut
             self._rounds_max += self.rounds
             self._left = set(self._all)
@@ -112,13 +119,19 @@ class Coordinator:
             for worker, count in report.told.items():
                 due[worker] = due.get(worker, 0) + count
         self._left -= excluded.keys()
+        self._last = patched
         return Decision(excluded, due, ended=not patched and not failures)
 
     def _given_up(self, patched: frozenset[int], excluded: Mapping[int, Failed | None]) -> Iterable[int]:
         """The transactions that leave because of the cap."""
-        if self.patched_rounds == self._cap.rounds:
+        cap, number = self._cap, self.patched_rounds
+        if not self._given_up_in:
+            moving = (patched | self._last) & self._left
+            if number % cap.rounds or (number < cap.rounds * cap.times and 2 * len(moving) > len(self._left)):
+                return ()
+            self._given_up_in = number
             return patched
-        if self.patched_rounds < self._cap.rounds + self._cap.more:
+        if number < self._given_up_in + cap.more:
             return ()
         lowest = min([*patched, *excluded])
         return [tid for tid in self._left if tid >= lowest]

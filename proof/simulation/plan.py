@@ -83,8 +83,9 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     `reads`, `locals`: chunks of bulk loads, reads of one entity and requests for local functions beside the requests,
     as a share of them; `looks`: requests for read-only functions beside them, and the share of requests that call one;
     `halts`: share of the time in which a worker takes up nothing. `patch_rounds`: how many rounds with patches a lock
-    phase may have, first with all transactions and then without those that did not come to rest. `call_bytes`: so many
-    bytes of arguments or of a result count as another call (0: more than there are).
+    phase may have, first with all transactions, then without those that did not come to rest, and how many times as
+    many as at first while these are most. `call_bytes`: so many bytes of arguments or of a result count as another call
+    (0: more than there are).
 
     `cluster`: processes behave as those of a deployment on Kafka. Registrations have numbers of their own, appends of
     an older generation are refused from the fence on, peers have connections that break, coordinators can be zombies.
@@ -114,7 +115,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     halts: float
     travels: float
     odd: float
-    patch_rounds: tuple[int, int]
+    patch_rounds: tuple[int, int, int]
     epoch_transactions_max: int
     epoch_result_bytes_max: int
     slice_invocations: int
@@ -195,7 +196,7 @@ def _random_plan(seed: int, workers: int | None, faults: bool) -> SimulationPlan
         halts=Random(f"halts {seed}").choice([0.0, 0.0, 0.0, 0.2, 0.5]),
         travels=Random(f"travelling {seed}").choice([0.0, 0.0, 0.3, 0.8, 1.0]),
         odd=Random(f"odd {seed}").choice([0.0, 0.0, 0.2, 0.6]),
-        patch_rounds=Random(f"rounds {seed}").choice([(16, 8), (16, 8), (16, 8), (3, 2), (1, 1), (1, 2), (2, 1)]),
+        patch_rounds=Random(f"rounds {seed}").choice([(16, 8, 8)] * 3 + [(3, 2, 1), (1, 1, 1), (1, 2, 3), (2, 1, 1)]),
         epoch_transactions_max=rng.choice([1, 3, 10, 40, 1000]),
         epoch_result_bytes_max=Random(f"bytes {seed}").choice([8 * MIB, 8 * MIB, 16, 1, 1]),
         slice_invocations=rng.choice([1, 2, 5, 64]),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from styx.model.limits import PATCH_ROUNDS_MAX, PATCH_ROUNDS_MORE
+from styx.model.limits import PATCH_ROUNDS_MAX, PATCH_ROUNDS_MORE, PATCH_ROUNDS_TIMES
 from styx.protocol.frames import Failure
 from styx.protocol.messages import Commit, Conflicts, Done, LockDecision, LockReport, ToWorker, Validate
 
@@ -22,14 +22,19 @@ class SnapshotDue(NamedTuple):
 
 
 class PatchRounds:
-    """How many rounds with patches a lock phase may have, `first` with all its transactions, and then as many `more`
-    without those that did not come to rest. `rounds` counts these rounds of all epochs, `given_up` the transactions
-    that were carried because there were too many.
+    """How many rounds with patches a lock phase may have: `first` with all its transactions; as many again, up to
+    `times` as many, while most of these have not come to rest; then `more` without those that have not.
+
+    `rounds` counts these rounds of all epochs, `given_up` the transactions that were carried because there were too
+    many.
     """
 
-    def __init__(self, first: int = PATCH_ROUNDS_MAX, more: int = PATCH_ROUNDS_MORE) -> None:
+    def __init__(
+        self, first: int = PATCH_ROUNDS_MAX, more: int = PATCH_ROUNDS_MORE, times: int = PATCH_ROUNDS_TIMES
+    ) -> None:
         self.first = first
         self.more = more
+        self.times = times
         self.rounds = 0
         self.given_up = 0
 
@@ -56,6 +61,8 @@ class EpochBarriers:
         self._reports: dict[int, LockReport] = {}
         self._round = 0
         self._patch_rounds = 0
+        self._more_until = 0
+        self._patched: set[int] = set()
         self._limits = patch_rounds or PatchRounds()
         self._collided: set[int] = set()
         self._locked: set[int] = set()
@@ -126,23 +133,38 @@ class EpochBarriers:
     def _given_up(self, patched: set[int]) -> set[int]:
         """The transactions that are carried because the rounds with patches do not end.
 
-        First those that are still patching, all together: the others need few rounds more without them. If these do not
-        end either, everything from the lowest of them on, because nothing below it can change any more.
+        First those that are still patching, all together: the others need few rounds more without them. But if these
+        are most of all, each would cost an epoch with as many rounds, so the phase goes on. If the others do not end
+        either, everything from the lowest of them on, because nothing below it can change any more.
         """
+        moving, self._patched = self._patched | patched, patched
         if not patched:
             return set()
         self._patch_rounds += 1
-        self._limits.rounds += 1
-        if self._patch_rounds == self._limits.first:
-            return patched
-        if self._patch_rounds < self._limits.first + self._limits.more:
+        limits, number = self._limits, self._patch_rounds
+        limits.rounds += 1
+        if self._more_until:
+            return {t for t in self._left() if t >= min(patched)} if number >= self._more_until else set()
+        if number % limits.first or (number < limits.first * limits.times and self._are_most(moving)):
             return set()
-        return {t for t in self._locked - self._excluded if t >= min(patched)}
+        self._more_until = number + limits.more
+        return patched
+
+    def _left(self) -> set[int]:
+        return self._locked - self._excluded
+
+    def _are_most(self, moving: set[int]) -> bool:
+        """Whether more than half of the transactions that are left have sent patches in the last two rounds. One that
+        waits for another slot's result sends some in every other round only.
+        """
+        left = self._left()
+        return 2 * len(moving & left) > len(left)
 
     def _lock_anew(self, cut: list[int]) -> LockDecision:
         number = self._round
         self._round += 1
-        self._patch_rounds = 0
+        self._patch_rounds = self._more_until = 0
+        self._patched = set()
         self._locked.difference_update(cut)
         self._excluded = set()
         self._reports = {}

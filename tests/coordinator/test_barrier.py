@@ -176,9 +176,9 @@ def test_only_failures_below_all_patches_count() -> None:
     assert decided(locked(), patched(0, [5], {5: error()}), patched(0, [])).excluded == []
 
 
-def given_up(reports: list[list[int]], first: int, more: int) -> list[list[int]]:
+def given_up(reports: list[list[int]], first: int, more: int, times: int = 1) -> list[list[int]]:
     """Who is carried behind each round, of transactions 4 to 9; the reports say who has patched."""
-    both = EpochBarriers(GENERATION, EPOCH, range(2), PatchRounds(first, more))
+    both = EpochBarriers(GENERATION, EPOCH, range(2), PatchRounds(first, more, times))
     for worker in (0, 1):
         both.take(worker, done(collided=(4, 5, 6, 7, 8, 9) if worker else ()), nothing)
     for worker in (0, 1):
@@ -203,8 +203,34 @@ def test_what_does_not_come_to_rest_then_is_carried_with_all_above() -> None:
     assert given_up([[9], [8], [7], [6], []], 1, 1) == [[9], [8], [7], [6], []]
 
 
+def test_while_most_patch_the_rounds_go_on_up_to_a_multiple() -> None:
+    most, half = [5, 6, 7, 8], [5, 6, 7]
+    assert given_up([most, most, most, most, []], 2, 8, times=2) == [[], [], [], most, []]
+    assert given_up([half, half, []], 2, 8, times=2) == [[], half, []]
+    assert given_up([most, most, most, [9], []], 2, 8, times=3) == [[], [], [], [], []], "only behind each second round"
+    assert given_up([most, most, [9], [9], []], 2, 8, times=3) == [[], [], [], [9], []]
+
+
+def test_who_patches_in_every_other_round_counts_among_them() -> None:
+    assert given_up([[5, 6], [7, 8], [5, 6], [7, 8], []], 2, 8, times=2) == [[], [], [], [7, 8], []]
+    assert given_up([[5, 6], [7], [5, 6], []], 2, 8, times=2) == [[], [7], [], []]
+
+
+def test_who_is_excluded_is_not_among_them() -> None:
+    both = EpochBarriers(GENERATION, EPOCH, range(2), PatchRounds(2, 8, 2))
+    for worker in (0, 1):
+        both.take(worker, done(collided=(4, 5, 6, 7) if worker else ()), nothing)
+    for worker in (0, 1):
+        both.take(worker, conflicts(), nothing)
+    assert decided(both, patched(0, [6, 7], {4: error(), 5: error()}), patched(0, [])).excluded == [
+        (4, error()),
+        (5, None),
+    ]
+    assert decided(both, patched(1, [6, 7]), patched(1, [])).excluded == []
+
+
 def test_a_lock_phase_that_begins_anew_has_all_its_rounds_again() -> None:
-    both = EpochBarriers(GENERATION, EPOCH, range(2), PatchRounds(2, 1))
+    both = EpochBarriers(GENERATION, EPOCH, range(2), PatchRounds(2, 1, 1))
     for worker in (0, 1):
         both.take(worker, done(collided=(5, 7, 9) if worker else ()), nothing)
     for worker in (0, 1):

@@ -34,8 +34,8 @@ app = App("counters", [counter])
 
 
 async def entangle(cluster: EmbeddedCluster) -> None:
-    """With two rounds of patches, where an engine has 24: else only what is entangled beyond sense is carried again."""
-    cluster.engine.coordinator.rounds = PatchRounds(1, 1)
+    """With two rounds of patches, where an engine has 24 or more: nothing sensible is carried there."""
+    cluster.engine.coordinator.rounds = PatchRounds(1, 1, 1)
     await asyncio.gather(*[cluster.call("counter", f"c{n % 7}", "hop", 12) for n in range(12)])
 
 

@@ -13,7 +13,7 @@ from styx import App, Context, Operator
 from styx.coordinator import barrier
 from styx.messages import Request, decode_reply, encode_request
 from styx.model.execution import resolve_request
-from styx.model.limits import PATCH_ROUNDS_MAX, Limits
+from styx.model.limits import PATCH_ROUNDS_MAX, PATCH_ROUNDS_MORE, PATCH_ROUNDS_TIMES, Limits
 from styx.protocol.messages import LockDecision
 from styx.state.table import NEWEST
 from styx.testing.serial import SerialReference
@@ -173,3 +173,20 @@ def test_a_call_that_was_guessed_at_may_become_asynchronous(monkeypatch: pytest.
     entity, function = scripted_app.entity, scripted_app.run
     run([request(n, entity, key, function, script) for n, (key, script) in enumerate(scripts)], scripted_app.app)
     assert (decisions.carried, decisions.rounds) == (0, [3])
+
+
+@pytest.mark.parametrize("hops", [PATCH_ROUNDS_MAX + 4, 2 * PATCH_ROUNDS_MAX + 4])
+def test_long_lines_that_most_transactions_make_are_not_given_up(hops: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them would cost an epoch, with as many rounds as there are in this one."""
+    decisions = Decisions(monkeypatch)
+    run([request(number, counter, "c", along, 0, hops) for number in range(40)])
+    assert decisions.carried == 0
+    assert max(decisions.rounds) <= hops + 12
+
+
+def test_the_rounds_of_long_lines_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    decisions = Decisions(monkeypatch)
+    most = PATCH_ROUNDS_MAX * PATCH_ROUNDS_TIMES
+    run([request(number, counter, "c", along, 0, most + 20) for number in range(6)])
+    assert decisions.carried > 0
+    assert most < max(decisions.rounds) <= most + PATCH_ROUNDS_MORE + 2

@@ -233,12 +233,12 @@ CAUGHT_BY: Final[dict[Callable[[Patcher], None], int]] = {
     every_settled_exception_is_final: 169,
     any_failure_of_a_transaction_counts: 26,
     a_call_above_the_allowance_is_final: 19,
-    the_cap_is_counted_by_worker: 1,
+    the_cap_is_counted_by_worker: 4,
     given_up_on_one_slot_only: 0,
     given_up_one_at_a_time_by_chance: 1,
     who_collided_and_raised_is_aborted_at_once: 53,
     a_phase_that_begins_anew_keeps_its_patches: 1,
-    the_cap_counts_on_in_a_phase_that_begins_anew: 1,
+    the_cap_counts_on_in_a_phase_that_begins_anew: 33,
 }
 
 
