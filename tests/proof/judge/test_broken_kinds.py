@@ -47,10 +47,10 @@ def a_local_write_is_lost(patch: pytest.MonkeyPatch) -> None:
     original = LocalCells.keep
 
     def keep(self: Any) -> None:
-        lost = self._wrote[1:2]
+        lost = [(cell, cell.before) for cell in self._wrote[1:2]]
         original(self)
-        for cell in lost:
-            cell.value, cell.changed = cell.found(cell.key), False
+        for cell, before in lost:
+            cell.value, cell.changed = before, False
 
     patch.setattr(LocalCells, "keep", keep)
 
