@@ -115,9 +115,10 @@ def test_a_swallowed_engine_error_wins() -> None:
 
 
 class OneSlot(Environment):
-    app = app
-    limits = transaction_limits(Limits())
-    n_slots = 1
+    def __init__(self) -> None:
+        self.app = app
+        self.limits = transaction_limits(Limits())
+        self.n_slots = 1
 
 
 def test_a_doomed_function_makes_no_call_that_it_would_wait_for() -> None:
