@@ -22,15 +22,21 @@ ODD: Final = 0.5
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def with_odd_calls(request: Request, rng: Random) -> Request:
-    """The request with some of its calls made odd; the same request if it has no program."""
+def arguments_of(request: Request) -> list[Any] | None:
+    """The arguments of a request whose first one is to be a program; None if it has none."""
     if request.function not in ("run", "near", "look"):
-        return request
+        return None
     try:
         arguments = msgspec.msgpack.decode(request.params)
     except msgspec.DecodeError:
-        return request
-    if not isinstance(arguments, list) or not arguments:
+        return None
+    return arguments if isinstance(arguments, list) and arguments else None
+
+
+def with_odd_calls(request: Request, rng: Random) -> Request:
+    """The request with some of its calls made odd; the same request if it has no program."""
+    arguments = arguments_of(request)
+    if arguments is None:
         return request
     return msgspec.structs.replace(request, params=_encode([_odd(arguments[0], rng), *arguments[1:]]))
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from proof.odd_calls import CALLS, with_odd_calls
+from proof.odd_calls import CALLS, arguments_of, with_odd_calls
 from proof.random_looks import looking_step, random_look
 from proof.random_requests import random_load, random_near, random_read, random_request
 from proof.simulation.plan import SimulationPlan
@@ -175,14 +175,10 @@ def _sequence_step(rng: Random) -> list[Any]:
 
 def _with_step(request: Request, rng: Random, step: Callable[[Random], list[Any]]) -> Request:
     """The request with such steps in some of its blocks."""
-    if request.function not in ("run", "near", "look"):
+    arguments = arguments_of(request)
+    if arguments is None or not isinstance(arguments[0], list):
         return request
-    try:
-        arguments = msgspec.msgpack.decode(request.params)
-    except msgspec.DecodeError:
-        return request
-    if isinstance(arguments, list) and arguments and isinstance(arguments[0], list):
-        _insert(arguments[0], rng, step)
+    _insert(arguments[0], rng, step)
     return replace(request, params=msgspec.msgpack.encode(arguments))
 
 

@@ -23,6 +23,7 @@ from proof.cluster.audit import answered_once, at_rest
 from proof.cluster.recorded import Topics, newest_manifest, snapshot_state
 from styx.backup.index import Index, object_name
 from styx.backup.places import backups, read_index
+from styx.client.base import Client
 from styx.cluster.options import cluster_limits
 from styx.messages import Reply, ReplyRecord, Request, decode_request
 from styx.protocol.manifest import Manifest
@@ -93,14 +94,7 @@ async def moved(original: ClusterUnderTest, restored: ClusterUnderTest, rng: Ran
                 client.request("till", "main", "pay", 7, idempotency_key="pay", timeout=WAIT_S)
             )
             remembered = await client.request("account", "ada", "credit", 5, idempotency_key="credit", timeout=WAIT_S)
-            load = SteadyLoad(
-                client,
-                None,
-                dict(original.app.operators),
-                chaos_requests(rng, original.options.slots),
-                LoadOptions(RATE),
-                rng,
-            )
+            load = load_of(original, client, rng)
             load.start()
             await covered(original, remembered.epoch)
             taken = await backed_up(original)
@@ -135,14 +129,7 @@ async def moved(original: ClusterUnderTest, restored: ClusterUnderTest, rng: Ran
             assert paid.result == 7
             fresh = await client.request("till", "main", "pay", 1, timeout=WAIT_S)
             assert fresh.result == 8, "the parked payment counts once"
-            load = SteadyLoad(
-                client,
-                None,
-                dict(restored.app.operators),
-                chaos_requests(rng, restored.options.slots),
-                LoadOptions(RATE),
-                rng,
-            )
+            load = load_of(restored, client, rng)
             load.start()
             await asyncio.sleep(2)
             await load.stop()
@@ -152,6 +139,12 @@ async def moved(original: ClusterUnderTest, restored: ClusterUnderTest, rng: Ran
     keys = await asyncio.to_thread(lambda: charges.read_text().split())
     assert len(keys) == 3
     assert keys[0] == keys[1] != keys[2], "run again in the new cluster, with the same key; then another call"
+
+
+def load_of(cluster: ClusterUnderTest, client: Client, rng: Random) -> SteadyLoad:
+    """Random requests of all kinds, not started."""
+    requests = chaos_requests(rng, cluster.options.slots)
+    return SteadyLoad(client, None, dict(cluster.app.operators), requests, LoadOptions(RATE), rng)
 
 
 async def covered(cluster: ClusterUnderTest, epoch: int) -> None:
