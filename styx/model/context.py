@@ -43,6 +43,7 @@ from styx.model.unique_id import unique_id
 from styx.model.waiting import DONE, ExternalCall, SyncCall, call, call_external, forgotten, function_text
 from styx.native.compiled import TransactionLimits, calls_more
 from styx.native.interpreted import native
+from styx.relational.index_range import IndexRange, RowKey
 from styx.values.codec import encode_any, is_scalar, shown
 from styx.values.reading import Reading
 
@@ -75,6 +76,14 @@ class Cell:
         raise NotImplementedError
 
     def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
+        raise NotImplementedError
+
+    def scan(self, environment: Environment, wanted: IndexRange, chain: bytes) -> list[tuple[RowKey, bytes]]:
+        """The rows of a range of the same slot as `chain` sees them, in order of their positions."""
+        raise NotImplementedError
+
+    def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
+        """How many rows the range has, for `chain`; `wanted` asks for membership, and has no `first` or `last`."""
         raise NotImplementedError
 
 

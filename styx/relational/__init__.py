@@ -1,0 +1,1 @@
+"""Tables: rows that belong to an entity, their indexes, constraints and queries."""
