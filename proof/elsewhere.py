@@ -27,7 +27,7 @@ from proof.simulation import (
 )
 from styx.errors import CallLimitExceeded, StyxError
 from styx.messages import decode_request
-from styx.model.sequence import holds_sequences
+from styx.model.table_names import holds_sequences
 from styx.sequencer.epoch_record import EpochRecord, decode
 
 WORKERS: Final = (1, 2, 3, 8)

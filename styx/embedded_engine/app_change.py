@@ -35,6 +35,7 @@ from styx.embedded_engine.losses import (
 from styx.errors import ConfigurationError, EngineFailed
 from styx.model.app import App
 from styx.model.limits import Limits
+from styx.model.table_names import owner_of
 from styx.protocol.manifest import Manifest
 from styx.schema.state_check import Table, check_tables
 from styx.schema.state_findings import StateFindings
@@ -231,7 +232,7 @@ class AppChange:
                 raise EngineFailed(self._no_recorded_code())
         self._check(old, tables)
         for name, count in sorted(unknown_operators(self._app, tables).items()):
-            _log.warning("the data has %d entities of operator %r, which app %r lacks", count, name, self._app.name)
+            _log.warning("the data has %d entries of %r, which app %r lacks", count, name, self._app.name)
         converted = self._converted.union(() if old is None else old.converted)
         app_record.write_record(self._store, replace(new, converted=sorted(converted)))
 
@@ -278,7 +279,7 @@ def _of_version(started: Started, version: int) -> Started:
 
 def _of_app(app: App, tables: Tables) -> Tables:
     """Without what no operator of the app has, and without what is the engine's own."""
-    return {slot: {name: by[name] for name in by if name in app.operators} for slot, by in tables.items()}
+    return {slot: {name: by[name] for name in by if owner_of(name) in app.operators} for slot, by in tables.items()}
 
 
 def checked(app: App, n_slots: int, limits: Limits, slots: Mapping[int, Mapping[str, Table]]) -> StateFindings:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from styx.embedded_engine.app_record import AppRecord, is_code_of, placements
 from styx.model.app import App
 from styx.model.placement import Misplaced, first_misplaced, misplaced
-from styx.model.sequence import entities_of, owner_of
+from styx.model.table_names import entities_of, owner_of
 from styx.schema.description import AppDescription, OperatorDescription, describe
 from styx.values.codec import shown
 

@@ -17,7 +17,7 @@ from zlib import crc32
 
 from styx.errors import BadKey, ConfigurationError
 from styx.model.partitioning import Key, KeyType, encode_part
-from styx.model.sequence import entities_of, owner_of
+from styx.model.table_names import entities_of, owner_of
 from styx.values.codec import shown
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ and a transaction that aborts gives its numbers back. `get`, `put` and `delete` 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Coroutine, Iterable
+from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -21,11 +21,11 @@ from styx.values.codec import shown
 
 if TYPE_CHECKING:
     from styx.model.context import Cell, Context
-    from styx.model.operator import Operator
 
 NUMBER_MAX: Final = 2**63 - 1
 """The last number of every sequence."""
-_SUFFIX: Final = "/<sequences>"
+SEQUENCES_SUFFIX: Final = "/<sequences>"
+"""Follows the operator's name in the name of the table that holds its entities' sequences."""
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(int).decode
 
@@ -121,28 +121,9 @@ def decode_number(data: bytes | None) -> int:
 
 def table_of(operator: str) -> str:
     """The name of the table that holds the sequences of an operator's entities."""
-    return operator + _SUFFIX
+    return operator + SEQUENCES_SUFFIX
 
 
 def entry_of(key: Key, name: str) -> tuple[str | int, ...]:
     """The key in that table of one entity's sequence: the entity's key, flat, and the name."""
     return (*key, name) if type(key) is tuple else (key, name)  # type: ignore[return-value]  # narrowed to a part
-
-
-def owner_of(table: str) -> str:
-    """The operator whose entities, or whose entities' sequences, the table holds."""
-    return table.removesuffix(_SUFFIX)
-
-
-def holds_sequences(table: str) -> bool:
-    """Whether the table holds sequences."""
-    return table.endswith(_SUFFIX)
-
-
-def entities_of(operator: Operator, table: str, keys: Iterable[Any]) -> Iterable[Any]:
-    """The keys of the entities that `keys` of a table of the operator belong to: itself, or a sequence's owner."""
-    if not holds_sequences(table):
-        return keys
-    if operator.key_type.scalar is not None:
-        return [key[0] if len(key) == 2 else key for key in keys]
-    return [key[:-1] for key in keys]

@@ -16,9 +16,9 @@ from styx.errors import FunctionTooLong, describe
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.model.operator import Operator
-from styx.model.sequence import entities_of, holds_sequences, owner_of
+from styx.model.table_names import entities_of, entry_name, holds_sequences, owner_of
 from styx.schema.state_findings import OFFENDERS_SHOWN, StateFindings
-from styx.schema.state_reading import Misfit, Reading, StateReader, entity_name
+from styx.schema.state_reading import Misfit, Reading, StateReader
 
 T = TypeVar("T")
 Table = Mapping[Any, bytes]
@@ -118,7 +118,7 @@ class StateCheck:
                 self._migrated[operator] = self._migrated.get(operator, 0) + 1
             elif reading.dropped:
                 self._dropping[operator] = self._dropping.get(operator, 0) + 1
-                self._dropped.setdefault(operator, f"{entity_name(operator, key)}{reading.dropped}")
+                self._dropped.setdefault(operator, f"{entry_name(operator, key)}{reading.dropped}")
 
     def _read(self, reader: StateReader, key: Any, data: bytes) -> Reading:
         guard, operator = self._guard, reader.operator
@@ -174,7 +174,7 @@ class StateCheck:
     def _offends(self, operator: str, key: Any, why: object) -> None:
         self._offenders += 1
         if len(self._first) < OFFENDERS_SHOWN:
-            self._first.append(f"{entity_name(operator, key)}{why}")
+            self._first.append(f"{entry_name(operator, key)}{why}")
 
 
 def check_tables(

@@ -19,7 +19,8 @@ from styx.errors import EngineFailed, describe
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.model.operator import Operator
-from styx.values.codec import decode_plain, shown
+from styx.model.table_names import entry_name
+from styx.values.codec import decode_plain
 
 _AT: Final = " - at `$"
 
@@ -117,11 +118,6 @@ class StateReader:
             return self.operator.encode_state(new)
         except BaseException as error:  # noqa: BLE001 - a value's own code runs here
             raise Misfit(f": migrate= returned what cannot be stored: {describe(error)[1]}") from None
-
-
-def entity_name(operator: str, key: Any) -> str:
-    """As errors name it: `acc['a']`."""
-    return f"{operator}[{shown(key)}]"
 
 
 def reason_of(error: BaseException) -> str:
@@ -257,7 +253,7 @@ def _converted(reader: StateReader, table: Mapping[Any, bytes]) -> dict[Any, byt
             reading = reader.read(data)
         except Misfit as error:
             raise NotConverted(
-                f"{entity_name(reader.operator.name, key)}{error}: when the version was deployed, it could be "
+                f"{entry_name(reader.operator.name, key)}{error}: when the version was deployed, it could be "
                 "converted, so migrate= uses more than the value that it is given"
             ) from None
         if reading.data is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from styx.model.sequence import holds_sequences, owner_of
+from styx.model.table_names import holds_values, owner_of
 from styx.state.table import NEWEST, Changes, Entries, Table, without_deleted
 
 IDEMPOTENCY_TABLE: Final = "\0idempotency"
@@ -94,12 +94,12 @@ def merge_into(older: Delta, newer: Delta) -> None:
 
 
 def holdings(states: Iterable[SlotState]) -> tuple[int, list[str]]:
-    """(entities that have state in these slots, names of the operators whose entities have state or sequences)."""
+    """(entities that have a value here, names of the operators whose entities have a value, a sequence or rows)."""
     entities = 0
     operators: set[str] = set()
     for state in states:
         for name, table in state.at(NEWEST).items():
             if table:
                 operators.add(owner_of(name))
-                entities += 0 if holds_sequences(name) else len(table)
+                entities += len(table) if holds_values(name) else 0
     return entities, sorted(operators)

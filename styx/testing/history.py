@@ -21,7 +21,8 @@ from styx.model.app import App
 from styx.model.execution import ErrorTriple, Outcome
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
-from styx.model.sequence import decode_number, holds_sequences
+from styx.model.sequence import decode_number
+from styx.model.table_names import holds_sequences
 from styx.testing.serial import Entity, ExternalResult, MissingExternal, SerialReference, State
 from styx.values.codec import shown
 

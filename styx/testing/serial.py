@@ -35,11 +35,11 @@ from styx.model.execution import (
 from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
-from styx.model.sequence import holds_sequences, owner_of
+from styx.model.table_names import entry_name, holds_sequences, owner_of
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more, transaction_limits
 from styx.protocol.frames import decode_outcome
-from styx.schema.state_reading import Misfit, StateReader, entity_name
+from styx.schema.state_reading import Misfit, StateReader
 
 Entity = tuple[str, Key]
 """(operator name, key)."""
@@ -122,7 +122,7 @@ class SerialReference:
         readers: dict[str, StateReader] = {}
         for (operator, key), data in self.state.items():
             if owner_of(operator) not in app.operators:
-                raise ValueError(f"{entity_name(operator, key)}: the version has no operator {owner_of(operator)!r}")
+                raise ValueError(f"{entry_name(operator, key)}: the version has no operator {owner_of(operator)!r}")
             if holds_sequences(operator):
                 continue
             if operator not in readers:
@@ -130,7 +130,7 @@ class SerialReference:
             try:
                 reading = readers[operator].read(data)
             except Misfit as error:
-                raise ValueError(f"{entity_name(operator, key)}{error}") from None
+                raise ValueError(f"{entry_name(operator, key)}{error}") from None
             if reading.data is not None:
                 self.state[operator, key] = reading.data
 

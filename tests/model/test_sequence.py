@@ -8,7 +8,8 @@ import pytest
 
 from styx import App, Context, Operator, TransactionAborted
 from styx.model.limits import Limits
-from styx.model.sequence import NUMBER_MAX, entities_of, entry_of, owner_of, table_of
+from styx.model.sequence import NUMBER_MAX, entry_of, table_of
+from styx.model.table_names import entities_of, owner_of
 from styx.testing import EmbeddedCluster, SerialReference, embedded_cluster
 
 pytestmark = pytest.mark.anyio

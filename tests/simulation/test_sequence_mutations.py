@@ -10,7 +10,7 @@ import pytest
 
 from styx.model import context
 from styx.model.context import Cell, Environment
-from styx.model.sequence import holds_sequences
+from styx.model.table_names import holds_sequences
 from styx.model.unique_id import unique_id
 from styx.protocol.frames import Patch
 from styx.worker import unchanged_rerun, validation

@@ -41,7 +41,8 @@ from styx.messages import Request, decode_request
 from styx.model.app import App
 from styx.model.execution import Outcome
 from styx.model.limits import Limits
-from styx.model.sequence import decode_number, holds_sequences
+from styx.model.sequence import decode_number
+from styx.model.table_names import holds_sequences
 from styx.testing.serial import Entity, MissingExternal, SerialReference, external_result
 from styx.values.codec import shown
 

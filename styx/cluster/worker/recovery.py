@@ -21,7 +21,7 @@ from styx.log.base import LogReader, Stream
 from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
 from styx.model.placement import Misplaced, misplaced
-from styx.model.sequence import entities_of, owner_of
+from styx.model.table_names import entities_of, owner_of
 from styx.protocol.messages import Recover
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, decode_external
 from styx.sequencer.sequencer import slot_of

@@ -1,0 +1,77 @@
+"""The names of a slot's tables, and what belongs to whom: values, sequences and rows of an operator's entities.
+
+The table `cart` holds the values of the operator's entities, `cart/<sequences>` their sequences, and `cart/items` the
+rows of the declared table `items`. No operator's name has a `/`, and no declared table is named `<sequences>`. The key
+of a sequence or row begins with its entity's key. An entity *has state* if it has any of the three: then it must be
+found again, and its operator must stay. Only values count as entities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from styx.model.sequence import SEQUENCES_SUFFIX
+from styx.values.codec import shown
+
+if TYPE_CHECKING:
+    from styx.model.operator import Operator
+
+_SEPARATOR: Final = "/"
+
+
+def row_table(operator: str, name: str) -> str:
+    """The name of the table that holds the rows of an operator's declared table."""
+    return f"{operator}{_SEPARATOR}{name}"
+
+
+def owner_of(table: str) -> str:
+    """The operator whose entities' values, sequences or rows the table holds."""
+    return table.partition(_SEPARATOR)[0]
+
+
+def holds_values(table: str) -> bool:
+    """Whether the table holds the values of entities, one for each."""
+    return _SEPARATOR not in table
+
+
+def holds_sequences(table: str) -> bool:
+    """Whether the table holds sequences."""
+    return table.endswith(SEQUENCES_SUFFIX)
+
+
+def holds_rows(table: str) -> bool:
+    """Whether the table holds rows of a declared table."""
+    return _SEPARATOR in table and not table.endswith(SEQUENCES_SUFFIX)
+
+
+def entities_of(operator: Operator, table: str, keys: Iterable[Any]) -> Iterable[Any]:
+    """The keys of the entities that `keys` of a table of the operator belong to.
+
+    A key that cannot belong to one is given as it is, and is no key of the operator either.
+    """
+    if holds_values(table):
+        return keys
+    if holds_sequences(table):
+        if operator.key_type.scalar is not None:
+            return [key[0] if len(key) == 2 else key for key in keys]
+        return [key[:-1] for key in keys]
+    parts = len(operator.key_type.parts)
+    if operator.key_type.scalar is not None:
+        return [key[0] if len(key) > 1 else key for key in keys]
+    return [key[:parts] for key in keys]
+
+
+def row_key(operator: Operator, key: Any) -> tuple[Any, Any]:
+    """(the entity's key, the primary key) of a row of the operator; a primary key of one column as its value."""
+    if operator.key_type.scalar is not None:
+        entity, rest = key[0], key[1:]
+    else:
+        parts = len(operator.key_type.parts)
+        entity, rest = key[:parts], key[parts:]
+    return entity, rest[0] if len(rest) == 1 else rest
+
+
+def entry_name(table: str, key: Any) -> str:
+    """As errors name an entity, sequence or row: `acc['a']`."""
+    return f"{table}[{shown(key)}]"
