@@ -9,6 +9,7 @@ from typing import Any
 from styx.errors import ConfigurationError, UnknownOperator
 from styx.model.function_spec import FunctionSpec
 from styx.model.operator import Operator
+from styx.model.table_names import holds_rows, owner_of
 from styx.values.codec import shown
 
 
@@ -16,12 +17,14 @@ class App:
     """A named set of operators.
 
     `resolved` keeps what `resolve` has found; callers on the hot path look there first. `logs` is true once a function
-    has used `ctx.log`; before that there are no lines to collect.
+    has used `ctx.log`; before that there are no lines to collect. `drops` names tables of earlier versions, such as
+    "cart/old", whose rows are deleted when the app is deployed.
 
-    Raises `ConfigurationError` if a name stands twice or a function's annotations cannot be converted to.
+    Raises `ConfigurationError` if a name stands twice, a function's annotations cannot be converted to, or a table that
+    is to be dropped is declared.
     """
 
-    def __init__(self, name: str, operators: Iterable[Operator]) -> None:
+    def __init__(self, name: str, operators: Iterable[Operator], *, drops: Iterable[str] = ()) -> None:
         if not isinstance(name, str) or not name:
             raise ConfigurationError(f"an app needs a name, got {shown(name)}")
         self.name = name
@@ -36,6 +39,7 @@ class App:
                 _ = function.signature  # resolves annotations now: a wrong one fails here, not at the first request
         self.operators: Mapping[str, Operator] = MappingProxyType(by_name)
         self._by_name = by_name
+        self.drops = _checked_drops(name, by_name, drops)
         self.resolved: dict[tuple[Any, Any], FunctionSpec] = {}
         self.logs = False
 
@@ -66,3 +70,18 @@ class App:
 
     def __repr__(self) -> str:
         return f"App({self.name!r}, operators={list(self.operators)})"
+
+
+def _checked_drops(app: str, operators: Mapping[str, Operator], drops: Iterable[str]) -> tuple[str, ...]:
+    names = sorted({drops} if isinstance(drops, str) else set(drops), key=str)
+    for name in names:
+        if not isinstance(name, str) or not holds_rows(name):
+            raise ConfigurationError(
+                f"app {app!r}: drops= names tables by operator and table, such as 'cart/old': got {shown(name)}"
+            )
+        owner = operators.get(owner_of(name))
+        if owner is not None and any(table.full_name == name for table in owner.tables.values()):
+            raise ConfigurationError(
+                f"app {app!r}: table {name!r} is declared, and named in drops=: leave it out of one of the two"
+            )
+    return tuple(names)
