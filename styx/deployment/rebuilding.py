@@ -14,6 +14,7 @@ import msgspec
 from styx.deployment.classes import Reduced
 from styx.model.function_spec import NO_HINTS
 from styx.model.operator import Operator
+from styx.relational.table import Table
 
 
 def make_function(
@@ -87,7 +88,7 @@ def _options(codec: Any, *names: str) -> dict[str, Any]:
 
 class Declaration(NamedTuple):
     """The arguments of `Operator`, and its registered functions in their order. `hints` are the functions' by name,
-    those that are given; packages of releases that knew none lack them.
+    those that are given, and `tables` are its tables in their order; packages of releases that knew none lack them.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Declaration(NamedTuple):
     functions: list[Callable[..., Any]]
     migrate: Callable[[Any], Any] | None = None
     hints: Mapping[str, dict[str, bool]] = {}
+    tables: tuple[Table, ...] = ()
 
 
 def declaration(operator: Operator) -> Declaration:
@@ -112,11 +114,20 @@ def declaration(operator: Operator) -> Declaration:
         [function.func for function in operator.functions.values()],
         None if operator.migration is None else operator.migration.function,
         {name: each.hints._asdict() for name, each in operator.functions.items() if each.hints != NO_HINTS},
+        tuple(operator.tables.values()),
     )
 
 
-def declare(operator: Operator, declared: Declaration) -> None:
-    """Declares an empty operator as `declared` says, with every check; raises `ConfigurationError`."""
+def table_declaration(table: Table) -> dict[str, Any]:
+    """The arguments of `Operator.table`, by name."""
+    migrate = None if table.migration is None else table.migration.function
+    return {**table.given, "was": table.was, "migrate": migrate}
+
+
+def declare(operator: Operator, declared: Declaration, tables: Mapping[int, dict[str, Any]]) -> None:
+    """Declares an empty operator as `declared` says, with every check; `tables` are the declarations of the empty
+    tables by their ids. Raises `ConfigurationError`.
+    """
     Operator.__init__(
         operator,
         declared.name,
@@ -126,5 +137,7 @@ def declare(operator: Operator, declared: Declaration) -> None:
         partition_key=declared.partition_key,
         migrate=declared.migrate,
     )
+    for table in declared.tables:
+        operator.declare_table(table, **tables[id(table)])
     for function in declared.functions:
         operator.register(**declared.hints.get(function.__name__, {}))(function)

@@ -39,21 +39,12 @@ class NotConverted(EngineFailed):
 
 def converts(app: App) -> bool:
     """Whether the app may convert anything: it has a `migrate=`, a `was=` or `drops=`."""
-    return (
-        bool(app.drops)
-        or any(declared.migration is not None for _, declared in _declared(app))
-        or any(renames(app))
-    )
+    return bool(app.drops) or any(declared.migration is not None for _, declared in _declared(app)) or any(renames(app))
 
 
 def renames(app: App) -> dict[str, str]:
     """The names that tables had before, and those that they have now."""
-    return {
-        row_table(operator.name, table.was): table.full_name
-        for operator in app.operators.values()
-        for table in operator.tables.values()
-        if table.was
-    }
+    return {row_table(table.operator, table.was): name for name, table in app.tables.items() if table.was}
 
 
 def conversion(app: App, tables: Tables, limits: Limits) -> Conversion:
@@ -77,10 +68,8 @@ def conversion(app: App, tables: Tables, limits: Limits) -> Conversion:
 
 
 def _declared(app: App) -> Iterator[tuple[str, Declared]]:
-    for name, operator in app.operators.items():
-        yield name, operator
-        for table in operator.tables.values():
-            yield table.full_name, table
+    yield from app.operators.items()
+    yield from app.tables.items()
 
 
 def _converted(name: str, reader: StateReader, table: Mapping[Any, bytes]) -> dict[Any, bytes]:

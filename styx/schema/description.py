@@ -22,14 +22,18 @@ from styx.model.app import App
 from styx.model.operator import Operator
 from styx.model.partitioning import Key, KeyType, stable_hash
 from styx.model.table_names import row_table
+from styx.relational.columns import Column
+from styx.relational.row_indexes import RowIndex
+from styx.relational.table import Table
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]++")
 _KEY_PARTS: Final = {"str": str, "int": int}
 
 
 class TableDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """One table of an operator. `columns` are those of the row type with their types as text, `key` those of the
-    primary key; `indexes`, `checks` and `references` name what else is declared. `was` is the name that it had before.
+    """One table of an operator. `columns` are those of the row type with what they are compared as, `key` those of the
+    primary key; `indexes`, `checks` and `references` describe what else is declared. `auto`: how keys are made; `was`:
+    the name that it had before; `migrate`: whether it has its own one.
     """
 
     key: list[str]
@@ -38,6 +42,7 @@ class TableDescription(msgspec.Struct, frozen=True, kw_only=True):
     checks: list[str] = []
     references: list[str] = []
     was: str = ""
+    auto: str = ""
     migrate: bool = False
 
 
@@ -176,8 +181,8 @@ def refusal_of_tables(old: AppDescription, new: AppDescription, with_rows: set[s
 
 def table_gone(full_name: str) -> str:
     """What to do with the rows of a table that a new version lacks."""
-    name = full_name.partition("/")[2]
-    return f'keep it, rename it with operator.table(…, was="{name}"), or drop its rows with App(…, drops=["{full_name}"])'
+    was = full_name.partition("/")[2]
+    return f'keep it, rename it by operator.table(…, was="{was}"), or drop its rows by App(…, drops=["{full_name}"])'
 
 
 def refusal_to_go_back(new: AppDescription, old: AppDescription, with_state: set[str]) -> str | None:
@@ -233,7 +238,31 @@ def _describe_operator(operator: Operator) -> OperatorDescription:
             for name, function in sorted(operator.functions.items())
             if any(function.hints)
         },
+        tables={name: _describe_table(table) for name, table in sorted(operator.tables.items())},
     )
+
+
+def _describe_table(table: Table) -> TableDescription:
+    return TableDescription(
+        key=[column.name for column in table.key],
+        columns={name: _type_of(column) for name, column in table.columns.items()},
+        indexes=[_describe_index(index) for index in table.indexes[1:]],
+        checks=[check.name for check in table.checks],
+        references=[f"{reference.name}, {reference.on_delete}" for reference in table.references],
+        auto=table.auto or "",
+        was=table.was,
+        migrate=table.migration is not None,
+    )
+
+
+def _type_of(column: Column) -> str:
+    return f"{column.type_name} | None" if column.optional else column.type_name
+
+
+def _describe_index(index: RowIndex) -> str:
+    equal, order = (", ".join(column.name for column in columns) for columns in (index.equal, index.order))
+    parts = [f"equal={equal}" if equal else "", f"order={order}" if order else "", "unique" if index.unique else ""]
+    return f"{index.name}: {'; '.join(part for part in parts if part)}"
 
 
 def _described(parameter: inspect.Parameter) -> str:

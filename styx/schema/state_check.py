@@ -53,10 +53,10 @@ class StateCheck:
         self._readers = {name: StateReader(one, bytes_max) for name, one in app.operators.items()}
         self._rules: dict[str, RowRules] = {}
         self._children: dict[str, list[str]] = {}
-        for table in (table for one in app.operators.values() for table in one.tables.values()):
-            rules = self._rules[table.full_name] = RowRules(table, bytes_max, n_slots)
+        for name, declared in app.tables.items():
+            rules = self._rules[name] = RowRules(declared, bytes_max)
             for parent in rules.parents:
-                self._children.setdefault(parent, []).append(table.full_name)
+                self._children.setdefault(parent, []).append(name)
         self._renamed = renames(app)
         self._present: dict[int, dict[str, Table]] = {}
         self._parents_gone: dict[tuple[int, str], set[Any]] = {}
@@ -160,7 +160,8 @@ class StateCheck:
     def _rows_of(self, slot: int, name: str) -> Table:
         """The rows that the table `name` of the new version has in a slot."""
         present = self._present[slot]
-        return present.get(name) or next((present[o] for o, n in self._renamed.items() if n == name and o in present), {})
+        names = (name, *(old for old, new in self._renamed.items() if new == name))
+        return next((present[each] for each in names if present.get(each)), {})
 
     def _read_all(
         self,

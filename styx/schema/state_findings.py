@@ -58,14 +58,18 @@ class StateFindings(msgspec.Struct, array_like=True, frozen=True):
         lines += [f"table {name!r}: rows that are dropped: {count:,}" for name, count in self.discarded.items()]
         for name, count in self.dropping.items():
             lines.append(
-                f"{_kind(name)} {name!r}: with a part that its {'row type' if holds_rows(name) else 'state_type'} does not "
-                f"have, and that is lost when they are put next: {count:,}, such as {self.dropped[name]}"
+                f"{_kind(name)} {name!r}: with a part that its {_type(name)} does not have, and that is lost when they "
+                f"are put next: {count:,}, such as {self.dropped[name]}"
             )
         return lines
 
     @property
     def _kind(self) -> str:
         return "entities and rows" if self.rows else "entities"
+
+
+def _type(name: str) -> str:
+    return "row type" if holds_rows(name) else "state_type"
 
 
 def _kind(name: str) -> str:

@@ -59,7 +59,9 @@ class Declared(Protocol):
 
 
 class StateReader:
-    """Reads stored values of what is `declared`, whose type `kind` names; what it converts may have `bytes_max` bytes."""
+    """Reads stored values of what is `declared`; what it converts may have `bytes_max` bytes. `kind`: as messages name
+    the declared type.
+    """
 
     def __init__(self, declared: Declared, bytes_max: int, kind: str = "state_type") -> None:
         self._bytes_max = bytes_max

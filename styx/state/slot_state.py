@@ -73,6 +73,7 @@ class SlotState:
         self.uploading = None
         for table in self.tables.values():
             table.take_changes()
+            table.forget_indexes()
 
     def replaced(
         self, writes: Mapping[str, Entries], renamed: Mapping[str, str] = {}, dropped: Collection[str] = ()

@@ -36,11 +36,12 @@ from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
 from styx.model.table_names import entry_name, holds_rows, holds_sequences, owner_of
-from styx.schema.conversion import conversion
-from styx.schema.row_rules import RowRules
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more, transaction_limits
 from styx.protocol.frames import decode_outcome
+from styx.relational.index_range import IndexRange, Position, RowKey
+from styx.schema.conversion import conversion
+from styx.schema.row_rules import RowRules
 from styx.schema.state_reading import Misfit, StateReader
 
 Entity = tuple[str, Key]
@@ -141,10 +142,10 @@ class SerialReference:
     def _read_all(self, name: str, table: dict[Any, bytes], tables: dict[str, dict[Any, bytes]]) -> None:
         """Reads all values or rows of a table; raises `ValueError` for one that the version cannot use."""
         operator, bytes_max = self.app.operators[owner_of(name)], self.limits.value_bytes_max
-        declared = {each.full_name: each for each in operator.tables.values()}
-        if holds_rows(name) and name not in declared:
+        table_of_app = self.app.table(name)
+        if holds_rows(name) and table_of_app is None:
             raise ValueError(f"table {name!r}: the version does not have it")
-        rules = RowRules(declared[name], bytes_max, self.n_slots) if holds_rows(name) else None
+        rules = None if table_of_app is None else RowRules(table_of_app, bytes_max)
         reader = StateReader(operator, bytes_max)
         for key, data in table.items():
             try:
@@ -230,6 +231,25 @@ class _Overlay(Cell):
 
     def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
         return _Overlay(self._state, self._writes, (table, key), self._entities)
+
+    def scan(self, environment: Environment, wanted: IndexRange, chain: bytes) -> list[tuple[RowKey, bytes]]:
+        index, found = wanted.index, list[tuple[Position, RowKey, bytes]]()
+        key: Any
+        for (table, key), data in {**self._state, **self._writes}.items():
+            if table != index.table or data is None:
+                continue
+            entry = index.entry(key, data, environment.n_slots)
+            if entry is not None and entry[0] == wanted.group and wanted.low <= entry[1] < wanted.high:
+                found.append((entry[1], key, data))
+        found.sort()
+        if wanted.first:
+            found = found[: wanted.first]
+        elif wanted.last:
+            found = found[-wanted.last :]
+        return [(key, data) for _, key, data in found]
+
+    def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
+        return len(self.scan(environment, wanted, chain))
 
 
 class _Transaction(Environment):
