@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from styx.client.connect import connect, connect_sync
     from styx.client.embedded import embedded, embedded_sync
     from styx.gateway.mounted import asgi
+    from styx.model.partition_context import PartitionContext
     from styx.typed import Context, Operator
 
 else:
     from styx.model.context import Context
     from styx.model.operator import Operator
+    from styx.model.partition_context import PartitionContext
 
 __all__ = [
     "App",
@@ -51,6 +53,7 @@ __all__ = [
     "NotSent",
     "Operator",
     "OutcomeUnknown",
+    "PartitionContext",
     "Reply",
     "ReplyError",
     "RequestRejected",

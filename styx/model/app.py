@@ -9,6 +9,7 @@ from typing import Any
 from styx.errors import ConfigurationError, UnknownOperator
 from styx.model.function_spec import FunctionSpec
 from styx.model.operator import Operator
+from styx.model.partition_function import Partitions
 from styx.values.codec import shown
 
 
@@ -34,8 +35,11 @@ class App:
             by_name[operator.name] = operator
             for function in operator.functions.values():
                 _ = function.signature  # resolves annotations now: a wrong one fails here, not at the first request
+            for function in operator.partitions.functions.values():
+                _ = function.signature
         self.operators: Mapping[str, Operator] = MappingProxyType(by_name)
         self._by_name = by_name
+        self._partitions = {each.partitions.name: each.partitions for each in by_name.values()}
         self.resolved: dict[tuple[Any, Any], FunctionSpec] = {}
         self.logs = False
 
@@ -52,17 +56,26 @@ class App:
         return operator
 
     def resolve(self, operator: Any, function: Any) -> FunctionSpec:
-        """An operator's function, both by name or by themselves; raises `UnknownOperator` or `UnknownFunction`."""
+        """An operator's function, both by name or by themselves; raises `UnknownOperator` or `UnknownFunction`.
+
+        An operator's `Partitions` stand for themselves only: their name is for calls between workers (`resolve_call`),
+        and a client that sends it gets `UnknownOperator`.
+        """
         try:
             found = self.resolved.get((operator, function))
         except TypeError:  # not hashable
             found = None
         if found is None:
-            target = self.operator(operator)
+            partitions = isinstance(operator, Partitions) and self._partitions.get(operator.name) is operator
+            target = operator if partitions else self.operator(operator)
             found = target.function(function)
             if operator is target or type(operator) is str:  # any number of others may have its name
                 self.resolved[operator, function] = found
         return found
+
+    def resolve_call(self, operator: str, function: str) -> FunctionSpec:
+        """The function that a call between workers names: as `resolve`, or a partition function."""
+        return self.resolve(self._partitions.get(operator, operator), function)
 
     def __repr__(self) -> str:
         return f"App({self.name!r}, operators={list(self.operators)})"
