@@ -12,9 +12,11 @@ import styx
 
 NAMES = {
     "App",
+    "Check",
     "ConfigurationError",
     "Context",
     "EngineFailed",
+    "Index",
     "KeyExists",
     "Limits",
     "LoadFailed",
@@ -22,18 +24,28 @@ NAMES = {
     "NotSent",
     "Operator",
     "OutcomeUnknown",
+    "Page",
     "PartitionContext",
+    "Ref",
     "Reply",
     "ReplyError",
     "RequestRejected",
+    "Rows",
     "StyxError",
+    "Table",
     "TransactionAborted",
     "__version__",
+    "above",
     "asgi",
+    "at_least",
+    "at_most",
+    "below",
+    "between",
     "connect",
     "connect_sync",
     "embedded",
     "embedded_sync",
+    "prefix",
 }
 HEAVY = {"aiohttp", "asyncio", "cyclopts", "multiprocessing", "rich", "sqlite3", "ssl", "starlette", "uvloop"}
 
@@ -68,7 +80,7 @@ def test_what_a_function_may_use() -> None:
             "operator",
             "partition",
         ),
-        *("put", "random", "sequence", "state", "transaction_id", "unique_id", "uuid"),
+        *("put", "random", "rows", "sequence", "state", "transaction_id", "unique_id", "uuid"),
     }
 
 
