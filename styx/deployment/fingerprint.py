@@ -51,6 +51,9 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
     digest.update(_encode([[one.tables for one in described.operators.values()], described.drops]))
     for table in app.tables.values():
         digest.update(_encode((table.full_name, type_shape(table.row_type.declared))))
+        on_partitions = operator.partitions.functions
+        if on_partitions:  # an app without any keeps the digest that it has
+            digest.update(_encode([(each, on_partitions[each].hints) for each in sorted(on_partitions)]))
     sourceless = set()
     for name in sorted(modules):
         source = source_of(name)
@@ -65,10 +68,11 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
 
 def _functions(app: App) -> Iterator[types.FunctionType]:
     for _, operator in sorted(app.operators.items()):
-        for name in sorted(operator.functions):
-            function = inspect.unwrap(operator.functions[name].func)
-            if isinstance(function, types.FunctionType):
-                yield function
+        for functions in (operator.functions, operator.partitions.functions):
+            for name in sorted(functions):
+                function = inspect.unwrap(functions[name].func)
+                if isinstance(function, types.FunctionType):
+                    yield function
         part_of = operator.key_space.partition_key
         if isinstance(part_of, types.FunctionType):
             yield part_of
