@@ -56,6 +56,19 @@ async def call(context: Context, operator: Any, function: Any, key: Any, params:
     return request.call.function.decode_result(data)
 
 
+async def call_all(context: Context, operator: Any, function: Any, params: Any) -> list[Any]:
+    """The coroutine of `Context.call_all`. The partitions run one after the other, so that none sees less than in the
+    serial order.
+    """
+    partitions, name, count = context._all_partitions(operator, function)
+    results = []
+    for number in range(count):
+        request = context._sync_call(partitions, name, number, params)
+        data = await suspend(request)
+        results.append(request.call.function.decode_result(data))
+    return results
+
+
 async def call_external(context: Context, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """The coroutine of `Context.call_external`."""
     data = await suspend(context._external_call(function, args))
@@ -72,12 +85,19 @@ async def last_number(sequence: EntitySequence) -> int:
     return sequence._taken()
 
 
+async def rows_result(method: str, table: str, result: Any) -> Any:
+    """The coroutine of each method of `Rows`, which has done its work before."""
+    return result
+
+
 # What Python calls a coroutine in its messages.
 for _coroutine, _called in (
     (call, "Context.call"),
+    (call_all, "Context.call_all"),
     (call_external, "Context.call_external"),
     (next_number, "EntitySequence.next"),
     (last_number, "EntitySequence.last"),
+    (rows_result, "Rows.method"),
 ):
     _coroutine.__qualname__ = _called
 
@@ -93,9 +113,16 @@ def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
         operator = getattr(begun["operator"], "name", begun["operator"])
         called = f"{_name(operator)}.{_name(begun['function'])}"
         return f"made a call to {called} and did not await it: write `await ctx.call(…)`, or ctx.call_async"
+    if coroutine.cr_code is call_all.__code__:
+        operator = getattr(begun["operator"], "name", begun["operator"])
+        called = f"{_name(operator)}.{_name(begun['function'])}"
+        return f"made a call to all partitions, {called}, and did not await it: write `await ctx.call_all(…)`"
     if coroutine.cr_code in (next_number.__code__, last_number.__code__):
         asked = "next" if coroutine.cr_code is next_number.__code__ else "last"
         return f"did not await {asked}() of its {begun['sequence']}: write `await ctx.sequence(…).{asked}()`"
+    if coroutine.cr_code is rows_result.__code__:
+        method = f"ctx.rows({begun['table']}).{begun['method']}"
+        return f"did not await {method}: write `await {method}(…)`"
     called = function_text(begun["function"])
     return f"made an outside call to {called} and did not await it: write `await ctx.call_external(…)`"
 
