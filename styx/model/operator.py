@@ -209,6 +209,7 @@ class Operator:
             checks=checks,
             references=references,
             auto=auto,
+            partition_of=self.key_space.partition_of_flat,
         )
         self.tables[name] = table
         return table
