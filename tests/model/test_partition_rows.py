@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from styx import App, ConfigurationError, Context, Index, Operator, PartitionContext, TransactionAborted, at_least
+from styx.deployment.package import pack_code, unpack_code
 from styx.errors import MissingIndex
 from styx.model.limits import Limits
 from styx.testing import EmbeddedCluster, embedded_cluster
@@ -114,7 +115,7 @@ async def wrong(ctx: PartitionContext, what: str) -> Any:
     elif what == "no column":
         await rows.select(colour="red")
     elif what == "forgotten":
-        rows.select(product=1)
+        rows.select(product=1)  # type: ignore[unused-coroutine]
     elif what == "too many":
         await rows.select()
     elif what == "missing":
@@ -243,6 +244,13 @@ async def test_a_read_only_partition_function_writes_no_row() -> None:
     async with started() as cluster:
         with pytest.raises(TransactionAborted, match=r"used ctx.rows\(…\).put, but is registered with read_only"):
             await cluster.call(shop, "a", look, "writes", [])
+
+
+async def test_a_packed_app_has_the_index() -> None:
+    unpacked = unpack_code(pack_code(app).payload)
+    async with embedded_cluster(unpacked, n_slots=N_SLOTS) as cluster:
+        await cluster.call("cart", 3, "add", 8, 1)
+        assert list(chain.from_iterable(await cluster.call("shop", "a", "every", "cart", "holders", [8]))) == [[3, 1]]
 
 
 def test_a_partition_wide_index_is_not_unique() -> None:
