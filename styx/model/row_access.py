@@ -7,20 +7,21 @@ function would do it, by all rules of their table. A chunk is one transaction on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import msgspec
 
-from styx.errors import BadArguments, BadKey, describe
-from styx.model.bulk_load import LOAD_CHUNK_PAIRS_MAX, encode_pairs, entity_text
+from styx.errors import BadArguments, describe
+from styx.model.bulk_load import LOAD_CHUNK_PAIRS_MAX, checked_keys, encode_pairs, entity_text
 from styx.model.context import Context
 from styx.model.function_spec import LOAD_ROWS_FUNCTION, READ_ROWS_FUNCTION, FunctionSpec, Hints
 from styx.model.operator import Operator
+from styx.model.partitioning import Key
 from styx.model.rows import Rows
+from styx.model.table_names import row_table
 from styx.relational.table import Table
-from styx.values.codec import shown
 
 _READ_ONLY: Final = Hints(read_only=True)
 _encode = msgspec.msgpack.Encoder().encode
@@ -37,11 +38,17 @@ def rows_function(operator: Operator) -> FunctionSpec:
     function = _readers.get(operator)
     if function is None:
         function = _readers[operator] = operator.spec(READ_ROWS_FUNCTION, _rows, _READ_ONLY)
+        function.client_data = True
     return function
 
 
-async def _rows(ctx: Context, table: str) -> list[Any]:
-    found: list[Any] = await ctx.rows(_table(ctx, table)).select(scan=True)
+def _rows(ctx: Context, table: str) -> Coroutine[Any, Any, list[Any]]:
+    # Not an `async def`: a table that does not exist is refused like arguments that do not fit, before it runs.
+    return _selected(ctx, _table(ctx, table))
+
+
+async def _selected(ctx: Context, table: Table) -> list[Any]:
+    found: list[Any] = await ctx.rows(table).select(scan=True)
     return found
 
 
@@ -73,44 +80,38 @@ def _decode_params(data: bytes) -> tuple[Any, dict[str, Any]]:
     return (table, replace, pairs), {}
 
 
-async def _load_rows(ctx: Context, table: str, replace: bool, pairs: list[tuple[Any, msgspec.Raw]]) -> int:
-    declared = _table(ctx, table)
-    keys = _checked_keys(ctx, pairs)
-    decode, operator = declared.row_type.decode, ctx.operator
-    for key, (_, data) in zip(keys, pairs, strict=True):
-        try:
-            row = decode(data)
-        except BaseException as error:  # noqa: BLE001 - a row type's own code can run here: it can raise anything
-            kind, message = describe(error)
-            why = message if isinstance(error, msgspec.ValidationError) else f"{kind}: {message}"
-            text = entity_text(declared.full_name, key)
-            raise ctx._doomed(BadArguments(f"{text} cannot be loaded: {why}")) from None
-        rows = Rows(ctx, declared, operator, key)
+def _load_rows(
+    ctx: Context, table: str, replace: bool, pairs: list[tuple[Any, msgspec.Raw]]
+) -> Coroutine[Any, Any, int]:
+    # Likewise: a chunk that is wrong in itself is refused before it runs.
+    declared, keys = _table(ctx, table), checked_keys(ctx, pairs)
+    return _put_all(ctx, declared, replace, keys, _decoded(declared, keys, pairs))
+
+
+def _decoded(table: Table, keys: list[Key], pairs: list[tuple[Any, msgspec.Raw]]) -> list[Any]:
+    decode = table.row_type.decode
+    rows: list[Any] = []
+    try:
+        for _, data in pairs:
+            rows.append(decode(data))
+    except BaseException as error:  # noqa: BLE001 - a row type's own code can run here: it can raise anything
+        kind, message = describe(error)
+        why = message if isinstance(error, msgspec.ValidationError) else f"{kind}: {message}"
+        text = entity_text(table.full_name, keys[len(rows)])
+        raise BadArguments(f"{text} cannot be loaded: {why}") from None
+    return rows
+
+
+async def _put_all(ctx: Context, table: Table, replace: bool, keys: list[Key], rows: list[Any]) -> int:
+    operator = ctx.operator
+    for key, row in zip(keys, rows, strict=True):
+        of_entity = Rows(ctx, table, operator, key)
         if replace:
-            await rows.put(row)
+            await of_entity.put(row)
         else:
-            await rows.insert(row)
+            await of_entity.insert(row)
     return len(keys)
 
 
-def _checked_keys(ctx: Context, pairs: list[tuple[Any, msgspec.Raw]]) -> list[Any]:
-    space = ctx._spec.keys
-    try:
-        keys = [space.check(key) for key, _ in pairs]
-        slot, *slots = space.slots_of([ctx.key, *keys], ctx._env.n_slots)
-        for key, other in zip(keys, slots, strict=True):
-            if other != slot:
-                raise BadKey(
-                    f"{entity_text(ctx.operator, key)} does not belong to the slot of {shown(ctx.key)}, the first key "
-                    "of its chunk: send it in another chunk"
-                )
-    except BadKey as error:
-        raise ctx._doomed(error) from None
-    return keys
-
-
 def _table(ctx: Context, name: str) -> Table:
-    try:
-        return ctx._env.app.declared_table(f"{ctx.operator}/{name}")
-    except BadArguments as error:
-        raise ctx._doomed(error) from None
+    return ctx._env.app.declared_table(row_table(ctx.operator, name))
