@@ -3,7 +3,8 @@ orders of arrival, give the same replies and the same state.
 
 `kinds_plan` is the plan of a seed in which everything occurs whose place in the serial order is decided while the epoch
 runs: numbers that travel and make rounds with patches, calls whose kind changes, read-only functions, local functions
-that leave their slot, sequences, rows and their constraints, unique ids, exceptions, exclusions and call limits. `kinds_of` counts them.
+that leave their slot, sequences, rows and their constraints, unique ids, exceptions, exclusions and call limits.
+`kinds_of` counts them.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def test_rows_that_are_loaded_are_written() -> None:
             return key in self.writes
 
     epoch = Epoch({1: b"b"})
-    epoch.transaction(1).accesses = [Load(ROWS, {("ada", 1): b"x"})]  # type: ignore[dict-item]
+    epoch.transaction(1).accesses = [Load(ROWS, {("ada", 1): b"x"})]
     epoch.scan(2, (b"a",), (b"d",))
     epoch.scan(3, (b"d",), (b"f",))
     assert epoch.conflicts() == [2]
@@ -121,20 +121,23 @@ def test_rows_that_are_loaded_are_written() -> None:
 def test_conflicts_are_those_of_the_obvious_model() -> None:
     for seed in range(60):
         rng = Random(seed)
-        rank = lambda: bytes([rng.randrange(97, 107)])  # noqa: E731, B023 - used within the loop alone
-        committed = {row: rank() for row in range(0, 60, 2)}
+        committed = {row: _rank(rng) for row in range(0, 60, 2)}
         epoch, images, ranges = Epoch(committed), list[tuple[int, bytes]](), list[tuple[int, bytes, bytes]]()
         for tid in range(1, 40):
             for _ in range(rng.randrange(3)):
-                row, data = rng.randrange(60), rng.choice([rank(), None])
+                row, data = rng.randrange(60), rng.choice([_rank(rng), None])
                 before = epoch.slot.cell(epoch.transaction(tid), ROWS, ("ada", row))
                 epoch.write(tid, row, data)
                 assert before is epoch.slot.cell(epoch.transaction(tid), ROWS, ("ada", row))
                 images += [(tid, image) for image in (committed.get(row), data) if image is not None]
             if rng.random() < 0.3:
-                low, high = sorted([rank(), rank()])
+                low, high = sorted([_rank(rng), _rank(rng)])
                 epoch.scan(tid, (low,), (high,))
                 ranges.append((tid, low, high))
         expected = {tid for tid, low, high in ranges for other, image in images if other < tid and low <= image < high}
         shared = {t for (_, _), others in epoch.slot.shared.items() for t in others}
         assert expected <= set(epoch.conflicts()) <= expected | shared
+
+
+def _rank(rng: Random) -> bytes:
+    return bytes([rng.randrange(97, 107)])
