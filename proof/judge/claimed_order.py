@@ -17,7 +17,14 @@ PROBLEMS_MAX: Final = 10
 
 def problems(recorded: Recorded) -> list[str]:
     """The problems of the claimed order; empty if it has none."""
-    checks = (_contradictions, _written_twice, _shared_places, _against_real_time, _unexplained_reads)
+    return order_problems(recorded) + [
+        problem for check in (_written_twice, _unexplained_reads) for problem in check(recorded)[:PROBLEMS_MAX]
+    ]
+
+
+def order_problems(recorded: Recorded) -> list[str]:
+    """What is wrong with the places that replies claim, and with replies by themselves, whatever they hold."""
+    checks = (_contradictions, _shared_places, _against_real_time)
     return [problem for check in checks for problem in check(recorded)[:PROBLEMS_MAX]]
 
 
