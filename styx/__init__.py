@@ -26,6 +26,8 @@ from styx.messages import Reply, ReplyError
 from styx.model.app import App
 from styx.model.bulk_load import LoadReport
 from styx.model.limits import Limits
+from styx.relational.conditions import above, at_least, at_most, below, between, prefix
+from styx.relational.declarations import Check, Index, Ref
 from styx.version import __version__
 
 if TYPE_CHECKING:
@@ -33,17 +35,22 @@ if TYPE_CHECKING:
     from styx.client.connect import connect, connect_sync
     from styx.client.embedded import embedded, embedded_sync
     from styx.gateway.mounted import asgi
-    from styx.typed import Context, Operator
+    from styx.typed import Context, Operator, Page, Rows, Table
 
 else:
     from styx.model.context import Context
     from styx.model.operator import Operator
+    from styx.model.row_page import Page
+    from styx.model.rows import Rows
+    from styx.relational.table import Table
 
 __all__ = [
     "App",
+    "Check",
     "ConfigurationError",
     "Context",
     "EngineFailed",
+    "Index",
     "KeyExists",
     "Limits",
     "LoadFailed",
@@ -51,17 +58,27 @@ __all__ = [
     "NotSent",
     "Operator",
     "OutcomeUnknown",
+    "Page",
+    "Ref",
     "Reply",
     "ReplyError",
     "RequestRejected",
+    "Rows",
     "StyxError",
+    "Table",
     "TransactionAborted",
     "__version__",
+    "above",
     "asgi",
+    "at_least",
+    "at_most",
+    "below",
+    "between",
     "connect",
     "connect_sync",
     "embedded",
     "embedded_sync",
+    "prefix",
 ]
 
 

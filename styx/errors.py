@@ -137,6 +137,38 @@ class WrongPartition(BadKey):
     """A request stands in another partition of the requests stream than its key's, which ends the message."""
 
 
+class RowExists(InTransactionError):
+    """`insert` met a row with the same primary key."""
+
+
+class NoSuchRow(InTransactionError):
+    """`update` found no row with the primary key."""
+
+
+class UniqueViolation(InTransactionError):
+    """A row has the same values in the columns of a unique index as another row of its entity."""
+
+
+class CheckViolation(InTransactionError):
+    """A row does not meet a check of its table."""
+
+
+class ReferenceViolation(InTransactionError):
+    """A row refers to one that does not exist, or one that others refer to with `on_delete="restrict"` was deleted."""
+
+
+class MissingIndex(InTransactionError):
+    """No index of the table serves the conditions of a query, and it does not say `scan=True`."""
+
+
+class BadQuery(InTransactionError):
+    """A query or statement does not fit its table: a column that the table does not have, a value of another type."""
+
+
+class RowLimitExceeded(InTransactionError):
+    """A query read more than `Limits.rows_per_query_max` rows."""
+
+
 class ReadOnlyViolation(InTransactionError):
     """A function that was registered with `read_only=True` tried to write, to call a function that may, or to make an
     external call.

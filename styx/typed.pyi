@@ -1,11 +1,12 @@
-"""What type checkers see as `styx.Operator` and `styx.Context`: the same classes, with the types of keys and states.
+"""What type checkers see as `styx.Operator`, `styx.Context`, `styx.Table`, `styx.Rows` and `styx.Page`: the same
+classes, with the types of keys, states and rows.
 
-There is no such module: at run time both are the plain classes, which only take the brackets. `Untyped` stands for a
+There is no such module: at run time they are the plain classes, which only take the brackets. `Untyped` stands for a
 state without a declared type, and for a context without brackets: then everything may be stored, as it is untyped.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, overload
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, overload
 
 from typing_extensions import TypeVar
 
@@ -13,6 +14,10 @@ from styx.model.context import Context as _Context
 from styx.model.entity_handle import EntityOfContext, EntityReference
 from styx.model.function_spec import UserFunction
 from styx.model.operator import Operator as _Operator
+from styx.model.row_page import Page as _Page
+from styx.model.rows import Rows as _Rows
+from styx.relational.declarations import Check, Index, Ref
+from styx.relational.table import Table as _Table
 
 class Untyped: ...
 
@@ -28,6 +33,8 @@ C = TypeVar("C")
 E = TypeVar("E")
 RK = TypeVar("RK")
 RT = TypeVar("RT")
+W = TypeVar("W", default=Any)
+V = TypeVar("V")
 
 class Operator(_Operator, Generic[K, T]):
     @overload
@@ -244,6 +251,17 @@ class Operator(_Operator, Generic[K, T]):
     @overload  # with hints
     def register(self, *, read_only: bool = False, local: bool = False) -> Registering[K, T]: ...
     def __getitem__(self, key: K) -> EntityReference[K, T]: ...
+    def table(  # type: ignore[override]
+        self,
+        name: str,
+        row_type: type[V],
+        *,
+        key: str | tuple[str, ...] | list[str],
+        indexes: Index | list[Index] | tuple[Index, ...] = (),
+        checks: Check | list[Check] | tuple[Check, ...] = (),
+        references: Ref | list[Ref] | tuple[Ref, ...] = (),
+        auto: Literal["unique", "serial"] | None = None,
+    ) -> Table[V]: ...
 
 class Registering(Protocol[RK, RT]):
     @overload
@@ -308,6 +326,7 @@ class Context(_Context, Generic[K, S]):
     def call_async(self, operator: _Operator | str, function_name: str, key: Any, params: Any = ()) -> None: ...
     @overload
     def call_async(self, operator: str, function_name: UserFunction, key: Any, params: Any = ()) -> None: ...
+    def rows(self, table: Table[V]) -> Rows[V]: ...
     @overload  # type: ignore[override]
     def at(self, operator: EntityReference[A, B]) -> EntityOfContext: ...
     @overload
@@ -318,3 +337,42 @@ class Context(_Context, Generic[K, S]):
     def call_external(self, function: Callable[..., Coroutine[Any, Any, R]], *args: Any) -> Coroutine[Any, Any, R]: ...
     @overload
     def call_external(self, function: Callable[..., R], *args: Any) -> Coroutine[Any, Any, R]: ...
+
+class Table(_Table, Generic[W]): ...
+
+class Page(_Page, Generic[W]):
+    rows: list[W]
+    next: str | None
+
+class Rows(_Rows, Generic[W]):
+    @overload  # type: ignore[override]
+    def get(self, pk: Any) -> Coroutine[Any, Any, W | None]: ...
+    @overload
+    def get(self, pk: Any, default: D) -> Coroutine[Any, Any, W | D]: ...
+    def find(self, index: str, *values: Any) -> Coroutine[Any, Any, W | None]: ...
+    def insert(  # type: ignore[override]
+        self, row: W, on_conflict: Literal["keep", "replace"] | None = None
+    ) -> Coroutine[Any, Any, W]: ...
+    def put(self, row: W) -> Awaitable[None]: ...
+    def update(self, pk: Any, **changes: Any) -> Coroutine[Any, Any, W]: ...
+    def delete(self, pk: Any) -> Coroutine[Any, Any, bool]: ...
+    def delete_where(
+        self, *, scan: bool = False, by: str | None = None, **conditions: Any
+    ) -> Coroutine[Any, Any, int]: ...
+    def select(
+        self, *, first: int = 0, last: int = 0, scan: bool = False, by: str | None = None, **conditions: Any
+    ) -> Coroutine[Any, Any, list[W]]: ...
+    def keys(
+        self, *, first: int = 0, last: int = 0, scan: bool = False, by: str | None = None, **conditions: Any
+    ) -> Coroutine[Any, Any, list[Any]]: ...
+    def count(self, *, scan: bool = False, by: str | None = None, **conditions: Any) -> Coroutine[Any, Any, int]: ...
+    def exists(self, *, scan: bool = False, by: str | None = None, **conditions: Any) -> Coroutine[Any, Any, bool]: ...
+    def pages(
+        self,
+        *,
+        size: int = 100,
+        after: str | None = None,
+        scan: bool = False,
+        by: str | None = None,
+        **conditions: Any,
+    ) -> Coroutine[Any, Any, Page[W]]: ...

@@ -12,9 +12,11 @@ import styx
 
 NAMES = {
     "App",
+    "Check",
     "ConfigurationError",
     "Context",
     "EngineFailed",
+    "Index",
     "KeyExists",
     "Limits",
     "LoadFailed",
@@ -22,17 +24,27 @@ NAMES = {
     "NotSent",
     "Operator",
     "OutcomeUnknown",
+    "Page",
+    "Ref",
     "Reply",
     "ReplyError",
     "RequestRejected",
+    "Rows",
     "StyxError",
+    "Table",
     "TransactionAborted",
     "__version__",
+    "above",
     "asgi",
+    "at_least",
+    "at_most",
+    "below",
+    "between",
     "connect",
     "connect_sync",
     "embedded",
     "embedded_sync",
+    "prefix",
 }
 HEAVY = {"aiohttp", "asyncio", "cyclopts", "multiprocessing", "rich", "sqlite3", "ssl", "starlette", "uvloop"}
 
@@ -53,7 +65,7 @@ def test_what_a_function_may_use() -> None:
     public = {name for name in dir(styx.Context) if not name.startswith("_")}
     assert public == {
         *("at", "call", "call_async", "call_external", "delete", "get", "key", "log", "now", "operator", "partition"),
-        *("put", "random", "sequence", "state", "transaction_id", "unique_id", "uuid"),
+        *("put", "random", "rows", "sequence", "state", "transaction_id", "unique_id", "uuid"),
     }
 
 

@@ -9,6 +9,9 @@ from typing import Any
 from styx.errors import ConfigurationError, UnknownOperator
 from styx.model.function_spec import FunctionSpec
 from styx.model.operator import Operator
+from styx.model.table_names import owner_of
+from styx.relational.row_indexes import RowIndex
+from styx.relational.table import Table
 from styx.values.codec import shown
 
 
@@ -63,6 +66,16 @@ class App:
             if operator is target or type(operator) is str:  # any number of others may have its name
                 self.resolved[operator, function] = found
         return found
+
+    def table(self, full_name: str) -> Table | None:
+        """The declared table whose rows a slot keeps under this name, such as `cart/items`; None if it is not one."""
+        operator = self._by_name.get(owner_of(full_name))
+        return None if operator is None else operator.tables.get(full_name[len(operator.name) + 1 :])
+
+    def table_indexes(self, full_name: str) -> tuple[RowIndex, ...]:
+        """The indexes of that table, its primary key first; none if it is not a declared table."""
+        table = self.table(full_name)
+        return () if table is None else table.indexes
 
     def __repr__(self) -> str:
         return f"App({self.name!r}, operators={list(self.operators)})"

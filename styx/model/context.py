@@ -37,6 +37,7 @@ from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import CALLS_PER_FUNCTION_MAX
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
+from styx.model.rows import Rows
 from styx.model.sequence import EntitySequence
 from styx.model.signature import NO_ARGUMENTS
 from styx.model.unique_id import unique_id
@@ -257,6 +258,10 @@ class Context(msgspec.Struct, eq=False):
     def sequence(self, name: str) -> EntitySequence:
         """The entity's sequence `name` (1 to 128 characters): `await ….next()` gives numbers without gaps, from 1."""
         return EntitySequence(self, name)
+
+    def rows(self, table: Any) -> Rows:
+        """The entity's rows in a table that its operator declared: `await ctx.rows(items).get(7)`."""
+        return Rows(self, table)
 
     @property
     def _made(self) -> Sequence[MadeCall]:

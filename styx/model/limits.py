@@ -27,6 +27,8 @@ TIMEOUT_SECONDS_DEFAULT: Final = 30.0
 TIMEOUT_SECONDS_MAX: Final = 600.0
 CALLS_PER_FUNCTION_MAX: Final = 65_000
 """Calls one invocation can make: a call path has two bytes for each step."""
+INDEXES_PER_TABLE_MAX: Final = 16
+"""Indexes of one declared table, those of its references included, its primary key not."""
 
 PATCH_ROUNDS_MAX: Final = 16
 """Rounds of an epoch's lock phase in which calls or results between slots change. Then the transactions in which they
@@ -58,7 +60,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     transaction_bytes_max: int = 512 * MIB
     """Arguments and results of the calls of one transaction, all together; see `call_bytes`."""
     operations_max: int = 100_000
-    """Context operations (get, put, delete, uses of sequences) one invocation may do."""
+    """Context operations (get, put, delete, uses of sequences; rows read or written) one invocation may do."""
+    rows_per_query_max: int = 10_000
+    """Rows one query may read."""
     epoch_transactions_max: int = 250
     """Transactions one worker brings into one epoch.
 

@@ -18,6 +18,7 @@ from styx.model.function_spec import BUILT_IN, NO_HINTS, FunctionSpec, Hints, Us
 from styx.model.limits import NAME_CHARS_MAX
 from styx.model.partitioning import Key, KeySpace, KeyType
 from styx.model.placement import check_partition_key
+from styx.relational.table import Table
 from styx.values.codec import TypedState, decode_plain, encode_strict, pack_strict, shown
 from styx.values.declared_types import check_declared
 
@@ -77,6 +78,7 @@ class Operator:
             check_partition_key(name, self.key_type, partition_key)
         self.state_type = state_type
         self.functions: dict[str, FunctionSpec] = {}
+        self.tables: dict[str, Table] = {}
         self._by_callable: dict[Any, FunctionSpec] = {}
         self.key_space = KeySpace(name, self.key_type, n_partitions, partition_key)
         self.encode_state: Callable[[Any], bytes] = encode_strict
@@ -148,6 +150,43 @@ class Operator:
                 "is read-only is in no conflict anyway, wherever it reads"
             )
         return hints
+
+    def table(
+        self,
+        name: str,
+        row_type: Any,
+        *,
+        key: Any,
+        indexes: Any = (),
+        checks: Any = (),
+        references: Any = (),
+        auto: str | None = None,
+    ) -> Table:
+        """Declares a table: each entity of the operator has rows of `row_type` in it, which `ctx.rows(table)` reaches.
+
+        `row_type`: a `msgspec.Struct` or a dataclass, whose fields are the columns. `key`: the column, or columns, of
+        the primary key, by which an entity has one row at most. `indexes`, `checks` and `references`: `Index`, `Check`
+        and `Ref` objects. `auto`: the engine makes the key of a row that has its column's default: "unique", a text
+        that is given once in the deployment, or "serial", the entity's next number.
+
+        Raises `ConfigurationError` that says all that is wrong.
+        """
+        if isinstance(name, str) and name in self.tables:
+            raise ConfigurationError(f"operator {self.name!r} has a table {name!r} already; rename one of them")
+        parts = len(self.key_type.parts) or 1
+        table = Table(
+            self.name,
+            parts,
+            name,
+            row_type,
+            key=key,
+            indexes=indexes,
+            checks=checks,
+            references=references,
+            auto=auto,
+        )
+        self.tables[name] = table
+        return table
 
     def _register(self, func: F, hints: Hints) -> F:
         name = getattr(func, "__name__", None)

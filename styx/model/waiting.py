@@ -72,12 +72,18 @@ async def last_number(sequence: EntitySequence) -> int:
     return sequence._taken()
 
 
+async def rows_result(method: str, table: str, result: Any) -> Any:
+    """The coroutine of each method of `Rows`, which has done its work before."""
+    return result
+
+
 # What Python calls a coroutine in its messages.
 for _coroutine, _called in (
     (call, "Context.call"),
     (call_external, "Context.call_external"),
     (next_number, "EntitySequence.next"),
     (last_number, "EntitySequence.last"),
+    (rows_result, "Rows.method"),
 ):
     _coroutine.__qualname__ = _called
 
@@ -96,6 +102,9 @@ def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
     if coroutine.cr_code in (next_number.__code__, last_number.__code__):
         asked = "next" if coroutine.cr_code is next_number.__code__ else "last"
         return f"did not await {asked}() of its {begun['sequence']}: write `await ctx.sequence(…).{asked}()`"
+    if coroutine.cr_code is rows_result.__code__:
+        method = f"ctx.rows({begun['table']}).{begun['method']}"
+        return f"did not await {method}: write `await {method}(…)`"
     called = function_text(begun["function"])
     return f"made an outside call to {called} and did not await it: write `await ctx.call_external(…)`"
 

@@ -56,6 +56,7 @@ class TransactionLimits(msgspec.Struct, eq=False, gc=False):
     external_calls_max: int
     transaction_bytes_max: int
     call_bytes: int
+    rows_per_query_max: int
 
 
 def transaction_limits(limits: Limits) -> TransactionLimits:
@@ -68,6 +69,7 @@ def transaction_limits(limits: Limits) -> TransactionLimits:
         limits.external_calls_max,
         limits.transaction_bytes_max,
         limits.call_bytes,
+        limits.rows_per_query_max,
     )
 
 

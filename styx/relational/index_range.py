@@ -1,9 +1,9 @@
 """What the engine knows of a table: how its indexes order rows, and the range of an index that a query reads.
 
-A row is an entry of a table of the entity's slot, under the name `cart/items`, which no operator can have, with the flat
-key `(entity's key…, primary key…)`. An index maps a row to a *group*, which is looked up, and to a *position* in it,
-which is ordered. Index 0 of a table is its primary key: the group is the entity's key, the position the primary key.
-Nothing here depends on the order in which rows came.
+A row is an entry of a table of the entity's slot, under the name `cart/items`, which no operator can have, with the
+flat key `(entity's key…, primary key…)`. An index maps a row to a *group*, which is looked up, and to a *position* in
+it, which is ordered. Index 0 of a table is its primary key: the group is the entity's key, the position the primary
+key. Nothing here depends on the order in which rows came.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class TableIndex:
         self.name = name
 
     def entry(self, key: RowKey, data: bytes, n_slots: int) -> tuple[Group, Position] | None:
-        """Where a row stands in the index, None if it is not in it. Pure, and cheap for index 0, which decodes nothing."""
+        """Where a row stands in the index, None if it is not in it. Pure; for index 0 nothing is decoded."""
         raise NotImplementedError
 
 

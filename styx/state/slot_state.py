@@ -73,6 +73,7 @@ class SlotState:
         self.uploading = None
         for table in self.tables.values():
             table.take_changes()
+            table.forget_indexes()
 
     def replaced(self, writes: Mapping[str, Entries]) -> SlotState:
         """This state with these entities converted; it stays as it is, and shares the tables that are not named."""

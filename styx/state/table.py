@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from styx.relational.index_range import TableIndex
+from styx.state.sorted_index import SortedIndex
+
 Entries = dict[Any, bytes]
 """Encoded states by key."""
 Changes = dict[Any, bytes | None]
@@ -29,13 +32,14 @@ class Table:
     One version is kept: a read of an epoch before the last commit is an `AssertionError`.
     """
 
-    __slots__ = ("_changes", "_entries", "epoch")
+    __slots__ = ("_changes", "_entries", "_indexes", "epoch")
 
     def __init__(self, entries: Entries, epoch: int) -> None:
         """The dictionary is the table's from here on."""
         self.epoch = epoch
         self._entries = entries
         self._changes: Changes = {}
+        self._indexes: dict[TableIndex, SortedIndex] = {}
 
     def __len__(self) -> int:
         """How many entities have a state."""
@@ -56,12 +60,41 @@ class Table:
         assert self.epoch <= epoch, "a read of an epoch that later commits have changed"
         return MappingProxyType(self._entries)
 
+    # Indexes of a table of rows. They are made when they are asked for, kept up by commits, and in no snapshot. ------
+
+    def index(self, epoch: int, index: TableIndex) -> SortedIndex | None:
+        """The index of the rows at the end of `epoch`, as `at`; None if it is not made yet."""
+        assert self.epoch <= epoch, "a read of an epoch that later commits have changed"
+        return self._indexes.get(index)
+
+    def make_index(self, index: TableIndex, n_slots: int) -> SortedIndex:
+        """Makes an index of all rows."""
+        made = self._indexes[index] = SortedIndex(index, n_slots, self._entries.items())
+        return made
+
+    def forget_indexes(self) -> None:
+        """Drops all indexes: another version of the app has others."""
+        self._indexes = {}
+
+    def check_indexes(self, n_slots: int) -> None:
+        """Holds each index against the rows; for tests."""
+        for index, made in self._indexes.items():
+            anew = SortedIndex(index, n_slots, self._entries.items())
+            assert made.same_as(anew), f"index {index.name!r} of {index.table!r} is not that of its rows"
+
+    def _move(self, key: Any, value: bytes | None) -> None:
+        before = self._entries.get(key)
+        for made in self._indexes.values():
+            made.move(key, before, value)
+
     # The only writes. An epoch may have any number of them, until the next one has committed.
 
     def write(self, epoch: int, key: Any, value: bytes | None) -> None:
         """Commits one state."""
         assert self.epoch <= epoch, "a commit to an epoch behind the last one"
         self.epoch = epoch
+        if self._indexes:
+            self._move(key, value)
         self._changes[key] = value
         if value is None:
             self._entries.pop(key, None)
@@ -72,6 +105,9 @@ class Table:
         """Commits many states at once."""
         assert self.epoch <= epoch, "a commit to an epoch behind the last one"
         self.epoch = epoch
+        if self._indexes:
+            for key, value in writes.items():
+                self._move(key, value)
         self._changes.update(writes)
         entries: Changes = self._entries  # type: ignore[assignment]
         entries.update(writes)

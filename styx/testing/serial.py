@@ -39,6 +39,7 @@ from styx.model.table_names import entry_name, holds_sequences, owner_of
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more, transaction_limits
 from styx.protocol.frames import decode_outcome
+from styx.relational.index_range import IndexRange, Position, RowKey
 from styx.schema.state_reading import Misfit, StateReader
 
 Entity = tuple[str, Key]
@@ -209,6 +210,25 @@ class _Overlay(Cell):
 
     def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
         return _Overlay(self._state, self._writes, (table, key), self._entities)
+
+    def scan(self, environment: Environment, wanted: IndexRange, chain: bytes) -> list[tuple[RowKey, bytes]]:
+        index, found = wanted.index, list[tuple[Position, RowKey, bytes]]()
+        key: Any
+        for (table, key), data in {**self._state, **self._writes}.items():
+            if table != index.table or data is None:
+                continue
+            entry = index.entry(key, data, environment.n_slots)
+            if entry is not None and entry[0] == wanted.group and wanted.low <= entry[1] < wanted.high:
+                found.append((entry[1], key, data))
+        found.sort()
+        if wanted.first:
+            found = found[: wanted.first]
+        elif wanted.last:
+            found = found[-wanted.last :]
+        return [(key, data) for _, key, data in found]
+
+    def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
+        return len(self.scan(environment, wanted, chain))
 
 
 class _Transaction(Environment):

@@ -154,7 +154,7 @@ class TypedState:
 
     Where a look at a value's types tells that it comes back (`styx.values.settled_types`), it is not decoded.
     A type with sets in it is encoded in sorted order, so that equal states are equal bytes everywhere. `unpack` decodes
-    what `encode` or `pack` made; `pack` does not check what it encodes.
+    what `encode` or `pack` made; `pack` does not check what it encodes. `named`: what errors call the type.
     """
 
     __slots__ = (
@@ -162,6 +162,7 @@ class TypedState:
         "_equality_tells",
         "_has_fields",
         "_kind",
+        "_named",
         "_other",
         "_type",
         "_wanted",
@@ -169,8 +170,9 @@ class TypedState:
         "unpack",
     )
 
-    def __init__(self, state_type: Any) -> None:
+    def __init__(self, state_type: Any, named: str = "state_type") -> None:
         self._type = state_type
+        self._named = named
         self._check_open = open_places(state_type)
         self._equality_tells = equality_tells(state_type)
         certain = settled(state_type)
@@ -236,7 +238,7 @@ class TypedState:
         try:
             back = unpack(data)
         except msgspec.DecodeError as error:  # of keys that cannot be hashed as well
-            told = f"{shown(value)} does not fit the state_type {type_text(self._type)}: {error}"
+            told = f"{shown(value)} does not fit the {self._named} {type_text(self._type)}: {error}"
             if value is None:
                 told += f"; ctx.delete() removes a state, and `{type_text(self._type)} | None` allows None"
             raise UnsupportedValue(told) from None

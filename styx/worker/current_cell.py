@@ -7,7 +7,9 @@ from typing import Any
 from styx.model.access import Access
 from styx.model.context import Cell, Environment
 from styx.model.partitioning import Key
+from styx.relational.index_range import IndexRange, RowKey
 from styx.worker.footprint import Footprint, Writes
+from styx.worker.range_read import Found, read_range, rows_of
 from styx.worker.slot import Slot
 
 
@@ -52,3 +54,25 @@ class CurrentCell(Cell):
         assert isinstance(environment, Footprint), "a function runs in a transaction"
         environment.touches(table, key)
         return CurrentCell(self._writes, self._current, self._slot, table, key)
+
+    def scan(self, environment: Environment, wanted: IndexRange, chain: bytes) -> list[tuple[RowKey, bytes]]:
+        """As `Cell.scan`."""
+        return rows_of(read_current(environment, wanted, self._current, self._writes))
+
+    def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
+        """As `Cell.count`."""
+        return len(read_current(environment, wanted, self._current, self._writes))
+
+
+def read_current(environment: Environment, wanted: IndexRange, current: Writes, own: Writes | None) -> Found:
+    """The rows of a range, and a note in the footprint that the part has read such a table."""
+    assert isinstance(environment, Footprint), "a function runs in a transaction"
+    slot, table = environment.here, wanted.index.table
+    assert slot is not None, "a transaction without a slot is not run again"
+    environment.rows_here().scanned.add(table)
+    over = {key: value for (written, key), value in current.items() if written == table}
+    if own is not None:
+        for (written, key), value in own.items():
+            if written == table:
+                over[key] = value
+    return read_range(slot, wanted, environment.n_slots, over)

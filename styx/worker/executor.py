@@ -23,9 +23,10 @@ from styx.native.compiled import FirstSteps, calls_more
 from styx.native.interpreted import RETURNED, USUAL, Steps
 from styx.protocol.frames import Ack, Call, Drop, Patch, Result
 from styx.worker.blame import blame_invocation
+from styx.worker.chains import SEQUENTIAL_CHAIN
 from styx.worker.endings import Endings
 from styx.worker.external_calls import known_outcome, pending
-from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint, StartingCell
+from styx.worker.footprint import EntityCell, Footprint, StartingCell
 from styx.worker.invocation import CUT_CODE, Doomed, Invocation, abandon, external_failure
 from styx.worker.notes import Notes, refusal_by
 from styx.worker.outbox import outgoing_call
@@ -109,6 +110,7 @@ class Executor(Endings):
                 # collector finds nothing.
                 footprint.invocations.clear()
                 footprint.pending_external = None
+                footprint.rows = None
             slot.forget_epoch()
         self._waiting.clear()
         self._suspended.clear()

@@ -18,7 +18,11 @@ from styx.model.function_log import Line, Lines
 from styx.model.waiting import ExternalCall
 from styx.native.compiled import TransactionLimits
 from styx.native.interpreted import native, plain_stores
+from styx.relational.index_range import IndexRange, RowKey
 from styx.state.table import Reader
+from styx.worker.chains import concurrent
+from styx.worker.range_read import NOTHING_OVER, count_range, range_that_was_read, read_range, rows_of
+from styx.worker.transaction_rows import TransactionRows
 
 if TYPE_CHECKING:
     from styx.worker.invocation import Invocation
@@ -28,9 +32,6 @@ if TYPE_CHECKING:
 
 Writes = dict[tuple[str, Any], bytes | None]
 """Encoded states by (table, key); None: deleted."""
-
-SEQUENTIAL_CHAIN = b""
-"""Visibility chain of a transaction in sequential mode: every branch sees everything before it."""
 
 
 @native
@@ -77,7 +78,7 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
         touched, values = self._shared()
         if not self.footprint.collided and chain not in touched:
             touched.append(chain)
-            if any(_concurrent(chain, writer) for writer in values):
+            if any(concurrent(chain, writer) for writer in values):
                 self.footprint.collided = True
         if chain in values:
             return values[chain]
@@ -91,7 +92,7 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
         touched, values = self._shared()
         if not self.footprint.collided and chain not in touched:
             touched.append(chain)
-        if not self.footprint.collided and chain not in values and any(_concurrent(chain, other) for other in touched):
+        if not self.footprint.collided and chain not in values and any(concurrent(chain, other) for other in touched):
             self.footprint.collided = True
         values[chain] = value
         self.written = True
@@ -118,12 +119,71 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
         assert slot is not None, "a transaction without a slot has no state"
         return slot.cell(footprint, table, key)
 
+    def scan(self, environment: Environment, wanted: IndexRange, chain: bytes) -> list[tuple[RowKey, bytes]]:
+        """As `Cell.scan`."""
+        footprint = self.footprint
+        slot, rows = footprint.here, footprint.rows_here()
+        assert slot is not None, "a transaction without a slot has no state"
+        found = read_range(slot, wanted, footprint.n_slots, rows.over(wanted.index.table, chain))
+        footprint.has_read(chain, range_that_was_read(wanted, found))
+        return rows_of(found)
+
+    def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
+        """As `Cell.count`."""
+        footprint = self.footprint
+        slot, rows = footprint.here, footprint.rows_here()
+        assert slot is not None, "a transaction without a slot has no state"
+        found = count_range(slot, wanted, footprint.n_slots, rows.over(wanted.index.table, chain))
+        footprint.has_read(chain, wanted)
+        return found
+
     def final_value(self) -> bytes | None:
         """The value that the transaction leaves. Without a collision all writers are on one line of calls, and the
         lowest wrote last.
         """
         values = self.values
         return self.value if values is None else values[max(values, key=len)]
+
+
+@native
+@plain_stores
+class RowCell(EntityCell, eq=False, gc=False):
+    """One row of a table as one transaction sees it in the execution step: a cell whose writes queries see."""
+
+    table: str = ""
+
+    def write(self, chain: bytes, value: bytes | None) -> None:
+        """As `EntityCell.write`."""
+        EntityCell.write(self, chain, value)
+        footprint = self.footprint
+        if footprint.rows_here().wrote(chain, self):
+            footprint.collided = True
+
+    def images(self) -> list[bytes | None]:
+        """The row's value at the epoch's beginning, and what each branch has written last."""
+        before = self.found(self.key)
+        return [before, self.value] if self.values is None else [before, *self.values.values()]
+
+    def written_beside(self, chain: bytes) -> bool:
+        """Whether a branch that is concurrent with `chain` has written."""
+        values = self.values
+        if values is None:
+            return self.written and self.chain is not None and concurrent(chain, self.chain)
+        return any(concurrent(chain, writer) for writer in values)
+
+    def sees_write(self, chain: bytes) -> bool:
+        """Whether a write is visible to `chain`."""
+        values = self.values
+        if values is None:
+            return self.written and self.chain is not None and chain.startswith(self.chain)
+        return any(chain.startswith(writer) for writer in values)
+
+    def visible(self, chain: bytes) -> bytes | None:
+        """The latest of the writes that are visible to `chain`: there is one."""
+        values = self.values
+        if values is None:
+            return self.value
+        return values[max([writer for writer in values if chain.startswith(writer)], key=len)]
 
 
 @native
@@ -153,12 +213,19 @@ class StartingCell(msgspec.Struct, Cell, eq=False, gc=False):
         assert slot is not None, "a transaction without a slot has no state"
         return StartingCell(key, slot.find(table))
 
+    def scan(self, environment: Environment, wanted: IndexRange, chain: bytes) -> list[tuple[RowKey, bytes]]:
+        """As `Cell.scan`."""
+        assert isinstance(environment, Footprint), "a read-only function runs in a transaction"
+        slot = environment.here
+        assert slot is not None, "a transaction without a slot has no state"
+        return rows_of(read_range(slot, wanted, environment.n_slots, NOTHING_OVER))
 
-def _concurrent(a: bytes, b: bytes) -> bool:
-    """Whether neither chain is above the other in the call graph (a chain's id is the path of its outermost
-    function).
-    """
-    return not a.startswith(b) and not b.startswith(a)
+    def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
+        """As `Cell.count`."""
+        assert isinstance(environment, Footprint), "a read-only function runs in a transaction"
+        slot = environment.here
+        assert slot is not None, "a transaction without a slot has no state"
+        return count_range(slot, wanted, environment.n_slots, NOTHING_OVER)
 
 
 @native
@@ -171,7 +238,7 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     of calls that ran on it. `read_only`: the root is a read-only function, so all functions of the transaction are, and
     it has no cells. `pending_external` is the external call that the transaction has to wait for. `accesses`
     are the accesses to many entities at once, which have no cells. `here` is the slot itself, None if no function runs,
-    and `local` its entities in phase 3.
+    and `local` its entities in phase 3. `rows` are the rows and ranges of the transaction here, None if there are none.
     Four fields belong to the last run: `raised` is its first exception in serial order, `lines` are the lines that its
     functions logged, `siblings` are the entries that a re-run touched although no invocation is on them, and `beside`
     what an unchanged one wrote to them.
@@ -199,6 +266,7 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     local: LocalCells | None = None
     siblings: list[tuple[str, Any]] | None = None
     beside: Writes | None = None
+    rows: TransactionRows | None = None
 
     def add_line(self, line: Line) -> None:
         """As `Environment.add_line`."""
@@ -213,6 +281,24 @@ class Footprint(msgspec.Struct, Environment, eq=False):
         self.lines = None
         self.siblings = None
         self.beside = None
+        if self.rows is not None:
+            self.rows.scanned.clear()
+
+    def rows_here(self) -> TransactionRows:
+        """The record of rows and ranges, made when the first one is due."""
+        rows = self.rows
+        if rows is None:
+            rows = self.rows = TransactionRows(self.n_slots)
+        return rows
+
+    def has_read(self, chain: bytes, wanted: IndexRange) -> None:
+        """Notes a range that a query has read in the execution step."""
+        rows, slot = self.rows_here(), self.here
+        assert slot is not None, "a transaction without a slot has no state"
+        if not rows.ranges:
+            slot.querying.append(self)
+        if rows.read(chain, wanted):
+            self.collided = True
 
     def touches(self, table: str, key: Any) -> None:
         """Notes an entry that a re-run touches although no invocation is on it."""

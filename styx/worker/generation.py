@@ -70,7 +70,8 @@ class Generation:
         for index, part in loaded.slots.items():
             state = part.state if part.state.converted else held.get(index, part.state)
             state.as_stored()
-            self.slots[index] = Slot(index, state, loaded.epoch)
+            slot = self.slots[index] = Slot(index, state, loaded.epoch)
+            slot.running = self.executor.running
             memory = self.memories[index] = memory_of(state, self.limits)
             self.intake.add_slot(index, part.next_offset, part.pending, part.passed_over, memory)
         self.executor.slots = self.slots

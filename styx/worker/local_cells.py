@@ -14,8 +14,10 @@ import msgspec
 from styx.model.access import Access
 from styx.model.context import Cell, Environment
 from styx.native.interpreted import native, plain_stores
+from styx.relational.index_range import IndexRange, RowKey
 from styx.state.table import Table
 from styx.worker.footprint import Footprint
+from styx.worker.range_read import Found, read_range, rows_of
 from styx.worker.slot import Slot
 
 
@@ -55,6 +57,21 @@ class LocalCell(msgspec.Struct, Cell, eq=False, gc=False):
         assert cells is not None, "a local function runs in phase 3"
         return cells.cell(table, key)
 
+    def scan(self, environment: Environment, wanted: IndexRange, chain: bytes) -> list[tuple[RowKey, bytes]]:
+        """As `Cell.scan`."""
+        return rows_of(_read(environment, wanted))
+
+    def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
+        """As `Cell.count`."""
+        return len(_read(environment, wanted))
+
+
+def _read(environment: Environment, wanted: IndexRange) -> Found:
+    assert isinstance(environment, Footprint), "a local function runs in a transaction"
+    cells = environment.local
+    assert cells is not None, "a local function runs in phase 3"
+    return cells.read(wanted, environment.n_slots)
+
 
 class LocalCells:
     """The entities that the epoch's local transactions have named on one slot, by operator and key."""
@@ -81,6 +98,12 @@ class LocalCells:
             assert table is not None
             cell = cells[key] = LocalCell(key, self._wrote, table.read(self._slot.epoch, key))
         return cell
+
+    def read(self, wanted: IndexRange, n_slots: int) -> Found:
+        """The rows of a range, as the running transaction sees them."""
+        named = self._cells.get(wanted.index.table, {})
+        over = {key: cell.value for key, cell in named.items() if cell.own or cell.changed}
+        return read_range(self._slot, wanted, n_slots, over)
 
     def _turn_to(self, operator: str) -> None:
         cells = self._cells.get(operator)

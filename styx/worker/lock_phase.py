@@ -154,6 +154,9 @@ class SlotLockPhase:
         graph, changed = self._graphs.get(tid), self._changed
         if footprint.siblings is not None and not changed.isdisjoint(footprint.siblings):
             return False
+        rows = footprint.rows
+        if rows is not None and rows.scanned and any(table in rows.scanned for table, _ in changed):
+            return False
         if graph is not None:
             for entity in graph.touched:
                 if entity in changed:

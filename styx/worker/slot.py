@@ -8,32 +8,52 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from styx.model.table_names import holds_rows
 from styx.protocol.manifest import PassedOver, PendingTransaction
+from styx.relational.index_range import TableIndex
 from styx.state.slot_state import SlotState
+from styx.state.sorted_index import SortedIndex
 from styx.state.table import Reader, Table
 from styx.worker.events import SlotContent
-from styx.worker.footprint import EntityCell, Footprint
+from styx.worker.footprint import EntityCell, Footprint, RowCell
+
+if TYPE_CHECKING:
+    from styx.worker.invocation import Running
 
 
 class Slot:
     """One slot. All fields but the state belong to the open `epoch`.
 
-    `footprints` are the transactions on this slot by TID. `accessing` are those that touched many entities at once;
-    validation needs them. `cells` are the entities, by operator and key, as the first transaction that names them sees
-    them. `shared` are the same entities as further transactions see them, by TID; validation looks only at these.
-    `found` reads the state by operator. The execution step reads the state at the end of the epoch before, the lock
-    phase the state after the lock-free commit.
+    `footprints` are the transactions on this slot by TID. `accessing` are those that touched many entities at once, and
+    `querying` those that read ranges of rows; validation needs them. `cells` are the entities, by operator and key, as
+    the first transaction that names them sees them. `shared` are the same entities as further transactions see them, by
+    TID; validation looks only at these. `found` reads the state by operator. The execution step reads the state at the
+    end of the epoch before, the lock phase the state after the lock-free commit. `running`, if there is one, tells the
+    watchdog whose code runs.
     """
 
-    __slots__ = ("_reads", "accessing", "cells", "epoch", "footprints", "found", "index", "shared", "state")
+    __slots__ = (
+        "_reads",
+        "accessing",
+        "cells",
+        "epoch",
+        "footprints",
+        "found",
+        "index",
+        "querying",
+        "running",
+        "shared",
+        "state",
+    )
 
     def __init__(self, index: int, state: SlotState | None = None, epoch: int = -1) -> None:
         """`state` is the state at the end of `epoch`."""
         self.index = index
         self.state = SlotState() if state is None else state
         self.epoch = epoch
+        self.running: Running | None = None
         self.forget_epoch()
 
     def forget_epoch(self) -> None:
@@ -42,6 +62,7 @@ class Slot:
         self.found: dict[str, Reader] = {}
         self.footprints: dict[int, Footprint] = {}
         self.accessing: list[Footprint] = []
+        self.querying: list[Footprint] = []
         self.cells: defaultdict[str, dict[Any, EntityCell]] = defaultdict(dict)
         self.shared: dict[tuple[str, Any], dict[int, EntityCell]] = {}
 
@@ -57,12 +78,33 @@ class Slot:
             self.found = {}
         return self.state.table(operator)
 
+    def sorted_index(self, index: TableIndex, n_slots: int) -> SortedIndex:
+        """An index of a table's rows in this step. The time to make it is not that of the function that asks first."""
+        table = self.state.table(index.table)
+        made = table.index(self._reads, index)
+        if made is None:
+            running = self.running
+            if running is None:
+                made = table.make_index(index, n_slots)
+            else:
+                invocation, running.invocation = running.invocation, None
+                try:
+                    made = table.make_index(index, n_slots)
+                finally:
+                    running.resumed += 1
+                    running.invocation = invocation
+        return made
+
     def cell(self, footprint: Footprint, operator: str, key: Any) -> EntityCell:
         """An entry's cell for a transaction, made if this is the first time that the transaction names the entry."""
         cells = self.cells[operator]
         cell = cells.get(key)
         if cell is None:
-            cell = cells[key] = EntityCell(footprint, key, self.found.get(operator) or self.find(operator))
+            found = self.found.get(operator) or self.find(operator)
+            if holds_rows(operator):
+                cell = cells[key] = RowCell(footprint, key, found, table=operator)
+            else:
+                cell = cells[key] = EntityCell(footprint, key, found)
         elif cell.footprint is not footprint:
             cell = self.shared_cell(cell, footprint, operator)
         return cell
@@ -77,7 +119,11 @@ class Slot:
             others = self.shared[entity] = {}
         cell = others.get(footprint.tid)
         if cell is None:
-            cell = others[footprint.tid] = EntityCell(footprint, first.key, first.found)
+            if type(first) is RowCell:
+                cell = RowCell(footprint, first.key, first.found, table=operator)
+            else:
+                cell = EntityCell(footprint, first.key, first.found)
+            others[footprint.tid] = cell
         return cell
 
     def cells_by_operator(self) -> Iterator[tuple[str, Iterable[EntityCell]]]:

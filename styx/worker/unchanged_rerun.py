@@ -19,12 +19,14 @@ from styx.model.context import CLOSED, Cell, Environment
 from styx.model.execution import encode_result, start, unfinished
 from styx.native.compiled import FirstSteps
 from styx.native.interpreted import RETURNED, USUAL, native, plain_stores
+from styx.relational.index_range import IndexRange, RowKey
 from styx.state.table import Reader
 from styx.worker.call_graph import Entry
-from styx.worker.current_cell import CurrentCell
+from styx.worker.current_cell import CurrentCell, read_current
 from styx.worker.footprint import Footprint, Writes
 from styx.worker.invocation import Invocation, Running, abandon
 from styx.worker.own_variables import apart
+from styx.worker.range_read import rows_of
 from styx.worker.slot import Slot
 
 _UNREAD: Final = b"unread"
@@ -67,6 +69,12 @@ class _Cell(msgspec.Struct, Cell, eq=False, gc=False):
         slot = footprint.here
         assert slot is not None, "a transaction without a slot is not run again"
         return CurrentCell(footprint.beside, self.current, slot, table, key)
+
+    def scan(self, environment: Environment, wanted: IndexRange, chain: bytes) -> list[tuple[RowKey, bytes]]:
+        return rows_of(read_current(environment, wanted, self.current, cast("Footprint", environment).beside))
+
+    def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
+        return len(read_current(environment, wanted, self.current, cast("Footprint", environment).beside))
 
 
 def unchanged_rerun(

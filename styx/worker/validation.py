@@ -11,6 +11,7 @@ from collections.abc import Collection, Container
 from operator import itemgetter
 
 from styx.model.access import Access
+from styx.worker.range_validation import conflicts_of_ranges
 from styx.worker.slot import Slot
 
 
@@ -37,6 +38,8 @@ def conflicts(slot: Slot, gone: Container[int]) -> list[int]:
                 accesses.extend([(tid, access) for access in footprint.accesses])
     if accesses:
         _conflicts_of_accesses(slot, sorted(accesses, key=_tid), gone, found)
+    if slot.querying:
+        found.update(conflicts_of_ranges(slot, accesses, gone))
     return sorted(found)
 
 

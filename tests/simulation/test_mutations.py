@@ -92,7 +92,7 @@ def siblings_see_each_other(patch: pytest.MonkeyPatch) -> None:
 
 
 def collisions_go_unnoticed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(footprint, "_concurrent", lambda a, b: False)
+    patch.setattr(footprint, "concurrent", lambda a, b: False)
 
 
 def an_abort_releases_the_root(patch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from styx.model.limits import Limits
 from styx.native.compiled import transaction_limits
 from styx.state.table import Table
-from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint
+from styx.worker.chains import SEQUENTIAL_CHAIN
+from styx.worker.footprint import EntityCell, Footprint
 from tests.protocol.scripted_app import app
 from tests.worker.execution import Execution
 

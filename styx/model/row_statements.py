@@ -1,0 +1,199 @@
+"""The statements that change rows, with the constraints of their tables, which each checks before it writes.
+
+Deleting a row also does what the references to it say. Whether a reference restricts the deletion is asked at the end,
+so that a row which the same statement deletes restricts nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from styx.errors import BadQuery, NoSuchRow, ReferenceViolation, RowExists, UniqueViolation
+from styx.model.row_store import RowStore
+from styx.native.interpreted import native
+from styx.relational.index_range import TOP, IndexRange, RowKey
+from styx.relational.reference import Reference
+from styx.relational.row_indexes import ColumnIndex
+from styx.relational.table import Table
+from styx.values.codec import shown
+
+
+@native(unchecked=True)
+class RowStatements:
+    """The changes that one function call makes to rows of its entity, in any of its operator's tables."""
+
+    __slots__ = ("_store",)
+
+    def __init__(self, store: RowStore) -> None:
+        self._store: RowStore = store
+
+    # One row -----------------------------------------------------------------------------------------------
+
+    def insert(self, table: Table, row: Any, on_conflict: str | None) -> Any:
+        """Inserts a row and gives it, with the key that the engine made; or keeps or replaces the one that is there."""
+        store = self._store
+        made = False
+        if table.auto is not None:
+            row, made = self._with_key(table, row)
+        data = table.row_type.encode(row)
+        key = store.entity + table.parts_of(row)
+        if table.auto == "serial" and not made:
+            raise BadQuery(f"{self._named(table, key)}: the engine numbers the rows; leave out {table.key[0].name}")
+        old = store.read(table, key)
+        if old is not None:
+            if on_conflict == "keep":
+                return store.decoded(table, key, old)
+            if on_conflict is None:
+                raise RowExists(
+                    f"{self._named(table, key)} exists already: use put, or insert(…, on_conflict=…) to keep or "
+                    "replace it"
+                )
+        self._write(table, key, row, data)
+        return row
+
+    def put(self, table: Table, row: Any) -> None:
+        """Puts a row in the place of the one with its key, if there is one."""
+        store = self._store
+        made = False
+        if table.auto is not None:
+            row, made = self._with_key(table, row)
+        data = table.row_type.encode(row)
+        key = store.entity + table.parts_of(row)
+        if table.auto == "serial" and not made and store.read(table, key) is None:
+            raise NoSuchRow(
+                f"{self._named(table, key)} does not exist, and the engine numbers the rows: leave out "
+                f"{table.key[0].name} to insert one"
+            )
+        self._write(table, key, row, data)
+
+    def update(self, table: Table, pk: Any, changes: dict[str, Any]) -> Any:
+        """Changes columns of a row and gives the row."""
+        store = self._store
+        key = store.entity + table.key_parts(pk)
+        data = store.read(table, key)
+        if data is None:
+            raise NoSuchRow(f"{self._named(table, key)} does not exist: insert it, or use put")
+        old = store.decoded(table, key, data)
+        row = table.row_type.changed(old, changes)
+        self._replace(table, key, old, row)
+        return row
+
+    def delete(self, table: Table, key: RowKey) -> bool:
+        """Deletes a row, and says whether it was there."""
+        if self._store.read(table, key) is None:
+            return False
+        self.delete_existing(table, [key])
+        return True
+
+    def _with_key(self, table: Table, row: Any) -> tuple[Any, bool]:
+        """The row with a key that the engine makes, and True, if it has none yet."""
+        column = table.key[0].name
+        if type(row) is not table.row_type.declared or getattr(row, column) != table.auto_default:
+            return row, False
+        store = self._store
+        made = store.context.unique_id() if table.auto == "unique" else store.next_serial(table)
+        return table.row_type.changed(row, {column: made}), True
+
+    # Constraints -------------------------------------------------------------------------------------------
+
+    def _write(self, table: Table, key: RowKey, row: Any, data: bytes) -> None:
+        """Writes an encoded row that meets all constraints."""
+        if table.checks or table.delicate:
+            table.check(row)
+        for index in table.unique:
+            self._check_unique(table, index, key, row)
+        for reference in table.references:
+            self._check_parent(table, reference, key, row)
+        self._store.write(table, key, data)
+
+    def _replace(self, table: Table, key: RowKey, old: Any, row: Any) -> None:
+        """As `_write`, in the place of a row whose constraints held: what did not change need not be asked again."""
+        data = table.row_type.encode(row)
+        if self._store.entity + table.parts_of(row) != key:
+            raise BadQuery(
+                f"{self._named(table, key)}: its primary key cannot be changed; delete it and insert it anew"
+            )
+        if table.checks or table.delicate:
+            table.check(row)
+        for index in table.unique:
+            if index.values(old) != index.values(row):
+                self._check_unique(table, index, key, row)
+        for reference in table.references:
+            if reference.parent_key(old) != reference.parent_key(row):
+                self._check_parent(table, reference, key, row)
+        self._store.write(table, key, data)
+
+    def _check_unique(self, table: Table, index: ColumnIndex, key: RowKey, row: Any) -> None:
+        """Reads whether another row has the place in a unique index, which has one row at most."""
+        for column in index.columns:
+            if getattr(row, column.name) is None:
+                return
+        store = self._store
+        group, position = index.values(row)
+        wanted = IndexRange(index, store.entity + group, position, (*position, TOP), True)
+        for other, _ in store.scan(wanted):
+            if other != key:
+                values = ", ".join(f"{column.name}={shown(getattr(row, column.name))}" for column in index.columns)
+                raise UniqueViolation(
+                    f"{self._named(table, key)}: {shown(table.primary_key(other))} has {values} already, which is "
+                    f"unique by index {index.name!r}"
+                )
+
+    def _check_parent(self, table: Table, reference: Reference, key: RowKey, row: Any) -> None:
+        """Reads whether the row that a row refers to is there. A row may refer to itself."""
+        store = self._store
+        parts = reference.parent_key(row)
+        if parts is None or (reference.parent is table and store.entity + parts == key):
+            return
+        if not store.count(reference.parent_range(store.entity, parts)):
+            values = ", ".join(f"{column.name}={shown(getattr(row, column.name))}" for column in reference.columns)
+            raise ReferenceViolation(
+                f"{self._named(table, key)} refers by {values} to no row of {reference.parent.full_name}: insert that "
+                "row first"
+            )
+
+    # Deletion ----------------------------------------------------------------------------------------------
+
+    def delete_existing(self, table: Table, keys: list[RowKey]) -> None:
+        """Deletes rows that are there, and does with the rows that refer to them what their references say."""
+        store = self._store
+        for key in keys:
+            store.write(table, key, None)
+        if not table.referenced_by:
+            return
+        deleted = [(table, key) for key in keys]
+        restricted: list[tuple[Reference, RowKey]] = []
+        while deleted:
+            parent, key = deleted.pop()
+            for reference in parent.referenced_by:
+                if reference.on_delete == "restrict":
+                    restricted.append((reference, key))
+                else:
+                    deleted += self._follow(reference, key)
+        for reference, key in restricted:
+            self._check_restrict(reference, key)
+
+    def _follow(self, reference: Reference, key: RowKey) -> list[tuple[Table, RowKey]]:
+        """Deletes the rows that refer to a deleted one, and gives them; or sets their columns."""
+        store, child = self._store, reference.child
+        found = store.scan(reference.children_of(store.entity, key[child.entity_parts :], False))
+        if reference.on_delete == "cascade":
+            for child_key, _ in found:
+                store.write(child, child_key, None)
+            return [(child, child_key) for child_key, _ in found]
+        for child_key, data in found:
+            old = store.decoded(child, child_key, data)
+            self._replace(child, child_key, old, child.row_type.changed(old, reference.defaults))
+        return []
+
+    def _check_restrict(self, reference: Reference, key: RowKey) -> None:
+        store, child = self._store, reference.child
+        parent = reference.parent
+        for child_key, _ in store.scan(reference.children_of(store.entity, key[parent.entity_parts :], True, 1)):
+            raise ReferenceViolation(
+                f"{self._named(parent, key)} cannot be deleted: {shown(child.primary_key(child_key))} of table "
+                f"{child.full_name} refers to it; delete that first, or declare another on_delete="
+            )
+
+    def _named(self, table: Table, key: RowKey) -> str:
+        return f"row {shown(table.primary_key(key))} of table {table.full_name} of {self._store.context._entity()}"

@@ -1,0 +1,121 @@
+"""How a function reads and writes rows of its entity: one row by its key, and the rows of a range.
+
+It counts what is read and written as operations of the function, and knows no constraints.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from styx.errors import RowLimitExceeded, UnsupportedValue
+from styx.model.sequence import NUMBER_MAX, decode_number, encode_number, entry_of, table_of
+from styx.native.interpreted import native
+from styx.relational.index_range import Group, IndexRange, RowKey
+from styx.relational.table import Table
+
+if TYPE_CHECKING:
+    from styx.model.context import Cell, Context
+
+_SERIAL_PREFIX = "table\t"
+"""Begins the name of the sequence that numbers a table's rows; no sequence of an app has one that is not printable."""
+
+
+@native(unchecked=True)
+class RowStore:
+    """The rows of the entity of one function call. `entity`: the entity's key, flat, with which keys of rows begin."""
+
+    __slots__ = ("context", "entity")
+
+    def __init__(self, context: Context) -> None:
+        self.context: Context = context
+        key: Any = context._key
+        self.entity: Group = key if type(key) is tuple else (key,)
+
+    def spend(self, operations: int) -> None:
+        """Counts operations; raises as every use of a context's methods does."""
+        context = self.context
+        left = context._left
+        if left < operations or left <= 0:
+            context._refuse()
+        context._left = left - operations
+
+    def read(self, table: Table, key: RowKey) -> bytes | None:
+        """A row's bytes, None if it is not there. One operation."""
+        context = self.context
+        left = context._left
+        if left <= 0:
+            context._refuse()
+        context._left = left - 1
+        return context._cell.sibling(context._env, table.full_name, key).read(context._chain)
+
+    def write(self, table: Table, key: RowKey, data: bytes | None) -> None:
+        """Puts or, with None, deletes a row. One operation."""
+        context = self.context
+        left = context._left
+        if left <= 0:
+            context._refuse()
+        context._left = left - 1
+        if data is not None and len(data) > context._env.limits.value_bytes_max:
+            raise context._too_large(f"a row of table {table.full_name} of {context._entity()}", data)
+        context._cell.sibling(context._env, table.full_name, key).write(context._chain, data)
+
+    def scan(self, wanted: IndexRange) -> list[tuple[RowKey, bytes]]:
+        """The rows of a range, in order. One operation, and one for each row; raises `RowLimitExceeded`."""
+        self.spend(1)
+        if not wanted.low < wanted.high:
+            return []
+        context = self.context
+        limit = context._env.limits.rows_per_query_max
+        if not wanted.last and not 0 < wanted.first <= limit:
+            wanted.first = limit + 1
+        elif wanted.last > limit:
+            wanted.last = limit + 1
+        found = context._cell.scan(context._env, wanted, context._chain)
+        if len(found) > limit:
+            raise RowLimitExceeded(
+                f"a query of table {wanted.index.table} read more than {limit} rows of {context._entity()}, which is "
+                "Limits.rows_per_query_max: narrow its conditions, or read page by page with first= or pages(…)"
+            )
+        self.spend(len(found))
+        return found
+
+    def count(self, wanted: IndexRange) -> int:
+        """How many rows a range has. One operation."""
+        self.spend(1)
+        context = self.context
+        return context._cell.count(context._env, wanted, context._chain) if wanted.low < wanted.high else 0
+
+    def next_serial(self, table: Table) -> int:
+        """The next number of the entity's rows in the table, 1 at first. One operation."""
+        cell = self._serial_cell(table)
+        chain = self.context._chain
+        number = decode_number(cell.read(chain)) + 1
+        if number > NUMBER_MAX:
+            raise UnsupportedValue(f"table {table.full_name} of {self.context._entity()} has given its last number")
+        cell.write(chain, encode_number(number))
+        return number
+
+    def _serial_cell(self, table: Table) -> Cell:
+        self.spend(1)
+        context = self.context
+        return context._cell.sibling(
+            context._env, table_of(table.operator), entry_of(context._key, _SERIAL_PREFIX + table.name)
+        )
+
+    def decoded(self, table: Table, key: RowKey, data: bytes) -> Any:
+        """The row; raises `UnsupportedValue` if it does not fit the row type."""
+        try:
+            unpack = table.row_type.unpack
+            return unpack(data)
+        except Exception:  # noqa: BLE001 - the careful way reads what another version stored, or raises it again
+            return self._decoded(table, key, data)
+
+    def _decoded(self, table: Table, key: RowKey, data: bytes) -> Any:
+        try:
+            decode = table.row_type.decode
+            return decode(data)
+        except Exception as error:  # noqa: BLE001 - a row type's own code can run here
+            raise UnsupportedValue(
+                f"the stored row {table.primary_key(key)!r} of table {table.full_name} of {self.context._entity()} "
+                f"does not fit its row type {table.row_type.name}: {error}"
+            ) from None

@@ -1,0 +1,307 @@
+"""The rows of one declared table that belong to the entity a function runs on: `ctx.rows(items)`.
+
+A row is an entry of the entity's slot, which the transaction reads and writes through a `Cell`; what a query reads is a
+range of an index. Constraints are checked by the statement that could break them, before it writes. As with the
+context's own methods, each method has done its work when it returns, and its `await` gives the result; an error that it
+raises ends the transaction even if the function catches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Coroutine
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Final
+
+from styx.errors import BadQuery
+from styx.model.row_page import Page, cursor_of, position_of
+from styx.model.row_statements import RowStatements
+from styx.model.row_store import RowStore
+from styx.model.waiting import DONE, rows_result
+from styx.native.interpreted import native
+from styx.relational.index_range import LOWEST, Position, RowKey
+from styx.relational.query import Conditions, Plan
+from styx.relational.table import Table
+from styx.values.codec import shown
+
+if TYPE_CHECKING:
+    from styx.model.context import Context
+
+_ON_CONFLICT: Final = (None, "keep", "replace")
+Result = Coroutine[Any, Any, Any]
+
+
+@native(unchecked=True)
+class Rows:
+    """The rows of one table that belong to one entity; valid until the function ends.
+
+    `pk`: a primary key, a tuple if it has several columns. Conditions are keywords named after columns: a value, or one
+    of `between`, `at_least`, `above`, `at_most`, `below` and `prefix`. An index must serve them (`Table.explain`), or
+    the query says `scan=True`; `by` names the index to use. Lists are in the order of the index's `order` columns, then
+    of the primary key. Each row that is read or written counts as an operation.
+    """
+
+    __slots__ = ("_context", "_statements", "_store", "_table")
+
+    def __init__(self, context: Context, table: Any) -> None:
+        self._context: Context = context
+        if context._left < 0:
+            context._refuse()
+        if type(table) is not Table:
+            raise context._doomed(
+                BadQuery(
+                    f"ctx.rows takes a table that operator.table(…) gave, got {shown(table)} on {context._entity()}"
+                )
+            )
+        if context._env.app.table(table.full_name) is not table or table.operator != context._spec.operator:
+            raise context._doomed(_foreign(context, table))
+        self._table: Table = table
+        self._store = RowStore(context)
+        self._statements = RowStatements(self._store)
+
+    @classmethod
+    def __class_getitem__(cls, types: Any) -> Any:
+        """`Rows[Item]`: the type of the rows, for type checkers (`styx/typed.pyi`)."""
+        return GenericAlias(cls, types)
+
+    def __repr__(self) -> str:
+        return f"<rows of {self._table.full_name} of {self._context._entity()}>"
+
+    # One row -----------------------------------------------------------------------------------------------
+
+    def get(self, pk: Any, default: Any = None) -> Result:
+        """A fresh copy of the row with this primary key, or `default`."""
+        self._open()
+        try:
+            table, store = self._table, self._store
+            key = store.entity + table.key_parts(pk)
+            data = store.read(table, key)
+            row = default if data is None else store.decoded(table, key, data)
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return self._given("get", row)
+
+    def find(self, index: str, *values: Any) -> Result:
+        """The row with these values in the columns of a unique index, or None."""
+        self._open()
+        try:
+            columns = self._table.unique_index(index, values).columns
+            conditions = {column.name: value for column, value in zip(columns, values, strict=True)}
+            rows = self._selected(self._table.plan(conditions, False, index), conditions, 0, 0)
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return self._given("find", rows[0] if rows else None)
+
+    def insert(self, row: Any, on_conflict: str | None = None) -> Result:
+        """Inserts a row and gives it, with the key that the engine made if the table has `auto=`.
+
+        If a row has its primary key: raises `RowExists`, or with `on_conflict="keep"` gives that row and changes
+        nothing, or with "replace" replaces it. Raises `CheckViolation`, `UniqueViolation`, `ReferenceViolation` and
+        `UnsupportedValue`.
+        """
+        self._may_write("insert")
+        try:
+            if on_conflict not in _ON_CONFLICT:
+                raise BadQuery(f'on_conflict= is None, "keep" or "replace", got {shown(on_conflict)}')
+            inserted = self._statements.insert(self._table, row, on_conflict)
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return self._given("insert", inserted)
+
+    def put(self, row: Any) -> Awaitable[None]:
+        """Puts a row in the place of the one with its primary key, if there is one. It reads no row. Raises as `insert`
+        does, except for `RowExists`.
+        """
+        self._may_write("put")
+        try:
+            self._statements.put(self._table, row)
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return DONE
+
+    def update(self, pk: Any, **changes: Any) -> Result:
+        """Gives columns of a row other values, and gives the row; raises `NoSuchRow`, and as `insert` does."""
+        self._may_write("update")
+        try:
+            row = self._statements.update(self._table, pk, changes)
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return self._given("update", row)
+
+    def delete(self, pk: Any) -> Result:
+        """Deletes a row, and gives whether it was there; raises `ReferenceViolation`."""
+        self._may_write("delete")
+        try:
+            deleted = self._statements.delete(self._table, self._store.entity + self._table.key_parts(pk))
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return self._given("delete", deleted)
+
+    def delete_where(self, *, scan: bool = False, by: str | None = None, **conditions: Any) -> Result:
+        """Deletes the rows that meet the conditions, and gives how many; raises `ReferenceViolation`."""
+        self._may_write("delete_where")
+        try:
+            keys = self._found_keys(self._table.plan(conditions, scan, by), conditions, 0, 0)
+            self._statements.delete_existing(self._table, keys)
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return self._given("delete_where", len(keys))
+
+    # Queries -----------------------------------------------------------------------------------------------
+
+    def select(
+        self, *, first: int = 0, last: int = 0, scan: bool = False, by: str | None = None, **conditions: Any
+    ) -> Result:
+        """The rows that meet the conditions, a list; with `first` or `last` at most so many, from that end."""
+        self._open()
+        try:
+            _check_ends(first, last)
+            rows = self._selected(self._table.plan(conditions, scan, by), conditions, first, last)
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return self._given("select", rows)
+
+    def keys(
+        self, *, first: int = 0, last: int = 0, scan: bool = False, by: str | None = None, **conditions: Any
+    ) -> Result:
+        """The primary keys of the rows that `select` would give. It conflicts only with rows that come or go."""
+        self._open()
+        try:
+            _check_ends(first, last)
+            table = self._table
+            keys = self._found_keys(table.plan(conditions, scan, by), conditions, first, last)
+            found = [table.primary_key(key) for key in keys]
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return self._given("keys", found)
+
+    def count(self, *, scan: bool = False, by: str | None = None, **conditions: Any) -> Result:
+        """How many rows meet the conditions: one operation, if the index takes them all."""
+        self._open()
+        try:
+            plan = self._table.plan(conditions, scan, by)
+            if plan.filters:
+                number = len(self._found(plan, conditions, False, 0, 0))
+            else:
+                number = self._store.count(plan.range_of(self._store.entity, conditions, True))
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return self._given("count", number)
+
+    def exists(self, *, scan: bool = False, by: str | None = None, **conditions: Any) -> Result:
+        """Whether a row meets the conditions."""
+        self._open()
+        try:
+            plan = self._table.plan(conditions, scan, by)
+            found = self._found_keys(plan, conditions, 1, 0)
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return self._given("exists", bool(found))
+
+    def pages(
+        self,
+        *,
+        size: int = 100,
+        after: str | None = None,
+        scan: bool = False,
+        by: str | None = None,
+        **conditions: Any,
+    ) -> Result:
+        """One page of what `select` would give: a `Page` of at most `size` rows, and the cursor of the next one.
+
+        `after`: the cursor of the page before, with the same conditions.
+        """
+        self._open()
+        try:
+            _check_size(size)
+            page = self._page(self._table.plan(conditions, scan, by), conditions, size, after)
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return self._given("pages", page)
+
+    def _page(self, plan: Plan, conditions: Conditions, size: int, after: str | None) -> Page:
+        table, index = self._table, plan.index
+        behind = LOWEST if after is None else position_of(table, index, after)
+        found = self._found(plan, conditions, False, size + 1, 0, behind)
+        rows = [row for _, row in found[:size]]
+        if len(found) <= size:
+            return Page(rows, None)
+        key, row = found[size - 1]
+        return Page(rows, cursor_of(index, index.position(key, row)))
+
+    def _selected(self, plan: Plan, conditions: Conditions, first: int, last: int) -> list[Any]:
+        if plan.filters:
+            return [row for _, row in self._found(plan, conditions, False, first, last)]
+        store, table = self._store, self._table
+        found = store.scan(plan.range_of(store.entity, conditions, False, first, last))
+        unpack = table.row_type.unpack
+        try:
+            return [unpack(data) for _, data in found]
+        except Exception:  # noqa: BLE001 - the careful way reads what another version stored, or raises it again
+            return [store.decoded(table, key, data) for key, data in found]
+
+    def _found_keys(self, plan: Plan, conditions: Conditions, first: int, last: int) -> list[RowKey]:
+        if plan.filters:
+            return [key for key, _ in self._found(plan, conditions, False, first, last)]
+        store = self._store
+        return [key for key, _ in store.scan(plan.range_of(store.entity, conditions, True, first, last))]
+
+    def _found(
+        self,
+        plan: Plan,
+        conditions: Conditions,
+        membership: bool,
+        first: int,
+        last: int,
+        after: Position = LOWEST,
+    ) -> list[tuple[RowKey, Any]]:
+        """The keys and rows that meet the conditions; what filters is asked of all rows of the range."""
+        store, table = self._store, self._table
+        ends = (0, 0) if plan.filters else (first, last)
+        found = store.scan(plan.range_of(store.entity, conditions, membership, *ends, after))
+        rows = [(key, store.decoded(table, key, data)) for key, data in found]
+        if plan.filters:
+            rows = [pair for pair in rows if plan.matches(pair[1], conditions)]
+            rows = rows[:first] if first else rows
+            rows = rows[-last:] if last else rows
+        return rows
+
+    # Refusals ----------------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        if self._context._left < 0:
+            self._context._refuse()
+
+    def _may_write(self, method: str) -> None:
+        context = self._context
+        if context._left < 0:
+            context._refuse()
+        if context._spec.read_only:
+            raise context._violation(f"rows(…).{method}")
+
+    def _doomed(self, error: BaseException) -> BaseException:
+        return self._context._doomed(error)
+
+    def _given(self, method: str, result: Any) -> Result:
+        return self._context._begin(rows_result(method, self._table.name, result))
+
+
+def _check_ends(first: Any, last: Any) -> None:
+    for name, value in (("first", first), ("last", last)):
+        if type(value) is not int or value < 0:
+            raise BadQuery(f"{name}= is a number of rows, got {shown(value)}; 0 means all")
+    if first and last:
+        raise BadQuery("a query gives its first rows or its last ones: first= and last= cannot stand together")
+
+
+def _check_size(size: Any) -> None:
+    if type(size) is not int or size < 1:
+        raise BadQuery(f"size= is the number of rows of a page, at least 1, got {shown(size)}")
+
+
+def _foreign(context: Context, table: Table) -> BadQuery:
+    if table.operator != context._spec.operator:
+        return BadQuery(
+            f"table {table.full_name} belongs to operator {table.operator!r}: a function of {context._spec.operator!r} "
+            "reaches its rows by a call to a function of that operator"
+        )
+    return BadQuery(f"table {table.full_name} is not declared by an operator of the app {context._env.app.name!r}")

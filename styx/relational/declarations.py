@@ -1,0 +1,75 @@
+"""What a table's declaration is made of: `Index`, `Check` and `Ref`, as the app gives them.
+
+They are checked by `styx.relational.table`, all at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from styx.relational.table import Table
+
+ON_DELETE: Final = ("restrict", "cascade", "set_null", "set_default")
+SCOPES: Final = ("entity", "partition", "app")
+
+
+def columns_of(given: Any) -> tuple[Any, ...]:
+    """One column's name, or several, as a tuple."""
+    if isinstance(given, str):
+        return (given,)
+    return tuple(given) if isinstance(given, Iterable) else (given,)
+
+
+class Index:
+    """An index: rows are found by the `equal` columns, and stand in the order of the `order` columns, then of their
+    primary keys.
+
+    `unique`: no two rows of an entity have the same values in all its columns. Rows with None in one of them are not
+    compared, as in SQL. `scope`: "entity", the rows of one entity; "partition" and "app" are refused for now.
+    """
+
+    __slots__ = ("equal", "name", "order", "scope", "unique")
+
+    def __init__(
+        self, name: str, *, equal: Any = (), order: Any = (), unique: bool = False, scope: str = "entity"
+    ) -> None:
+        self.name = name
+        self.equal = columns_of(equal)
+        self.order = columns_of(order)
+        self.unique = unique
+        self.scope = scope
+
+    def __repr__(self) -> str:
+        return f"Index({self.name!r}, equal={self.equal}, order={self.order}, unique={self.unique})"
+
+
+class Check:
+    """A condition that every row must meet: `Check("voucher_fits", lambda row: row.voucher <= row.price)`.
+
+    `function` gets the row and gives True or False. It must be pure, and must not change the row.
+    """
+
+    __slots__ = ("function", "name")
+
+    def __init__(self, name: str, function: Callable[[Any], Any]) -> None:
+        self.name = name
+        self.function = function
+
+
+class Ref:
+    """A reference: the `columns` of a row are the primary key of a row of `table`, which is of the same entity.
+
+    A row with None in one of them refers to nothing. `table`: a table of the same operator that was declared before, or
+    the name of the table itself. `on_delete`: what becomes of the rows that refer to one that is deleted. "restrict"
+    refuses the deletion, "cascade" deletes them, "set_null" and "set_default" set the columns to None or to the row
+    type's default.
+    """
+
+    __slots__ = ("columns", "on_delete", "table")
+
+    def __init__(self, columns: Any, table: Table | str, on_delete: str = "restrict") -> None:
+        self.columns = columns_of(columns)
+        self.table = table
+        self.on_delete = on_delete

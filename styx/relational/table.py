@@ -1,0 +1,210 @@
+"""A declared table: rows of one type that belong to the entities of an operator, with indexes, checks and references.
+
+Declarations only, as an operator holds them. `styx.model.rows` reads and writes the rows.
+"""
+
+from __future__ import annotations
+
+from types import GenericAlias
+from typing import Any, Final
+
+from styx.errors import BadQuery, CheckViolation, MissingIndex, UnsupportedValue
+from styx.relational.columns import Column
+from styx.relational.declarations import Check
+from styx.relational.explain import explanation
+from styx.relational.query import EQUAL, Conditions, Plan, conditions_text, operations_of, plan_by, plan_of
+from styx.relational.reference import Reference
+from styx.relational.row_indexes import ColumnIndex, RowIndex
+from styx.relational.row_type import RowType
+from styx.relational.table_declaration import TableDeclaration
+from styx.values.codec import shown
+
+PLANS_MAX: Final = 1_000
+"""Kinds of queries of a table whose plans are kept."""
+
+
+class Table:
+    """A table of an operator, made by `Operator.table`. It is told apart from others by identity.
+
+    `full_name`: `cart/items`, under which a slot keeps the rows. `indexes`: number 0 is the primary key.
+    `entity_parts`: how many parts of a row's key are the entity's. `auto`: "unique", "serial" or None.
+    `referenced_by`: references of tables that were declared later, and its own to itself.
+    """
+
+    __slots__ = (
+        "_plans",
+        "auto",
+        "auto_default",
+        "checks",
+        "columns",
+        "delicate",
+        "entity_parts",
+        "full_name",
+        "indexes",
+        "key",
+        "name",
+        "operator",
+        "referenced_by",
+        "references",
+        "row_type",
+        "unique",
+    )
+
+    def __init__(
+        self,
+        operator: str,
+        entity_parts: int,
+        name: str,
+        row_type: Any,
+        *,
+        key: Any,
+        indexes: Any = (),
+        checks: Any = (),
+        references: Any = (),
+        auto: Any = None,
+    ) -> None:
+        declaration = TableDeclaration(self)
+        self.operator = operator
+        self.name = name
+        declaration.check_name()
+        self.full_name = f"{operator}/{name}"
+        self.entity_parts = entity_parts
+        self.row_type: RowType = declaration.row_type(row_type)
+        self.columns: dict[str, Column] = self.row_type.columns
+        self.key: tuple[Column, ...] = declaration.key(key)
+        self.indexes: tuple[RowIndex, ...] = declaration.indexes(indexes, references)
+        self.checks: tuple[Check, ...] = declaration.checks(checks)
+        self.auto: str | None = auto
+        self.auto_default: Any = declaration.auto_default(auto)
+        self.references: tuple[Reference, ...] = ()
+        self.referenced_by: list[Reference] = []
+        self.references = declaration.references(references)
+        declaration.end()
+        for reference in self.references:
+            reference.parent.referenced_by.append(reference)
+        self.unique: tuple[ColumnIndex, ...] = tuple(
+            index for index in self.indexes if index.unique and isinstance(index, ColumnIndex)
+        )
+        indexed = {column.name: column for index in self.indexes[1:] for column in index.columns}
+        self.delicate: tuple[Column, ...] = tuple(
+            column for column in indexed.values() if column.kind is not None and column.kind.may_refuse
+        )
+        self._plans: dict[Any, Plan] = {}
+
+    def __class_getitem__(cls, types: Any) -> Any:
+        """`Table[Item]`: the type of its rows, for type checkers (`styx/typed.pyi`)."""
+        return GenericAlias(cls, types)
+
+    def __repr__(self) -> str:
+        return f"Table({self.full_name!r})"
+
+    # Keys --------------------------------------------------------------------------------------------------
+
+    def key_parts(self, pk: Any) -> tuple[str | int, ...]:
+        """The parts of a row's key behind its entity's, of a primary key: a value, or a tuple for several columns.
+
+        Raises `BadQuery`.
+        """
+        key = self.key
+        try:
+            if len(key) == 1:
+                return (key[0].key_part(pk),)
+            if type(pk) in (tuple, list) and len(pk) == len(key):
+                return tuple([column.key_part(value) for column, value in zip(key, pk, strict=True)])
+        except BadQuery as error:
+            raise BadQuery(f"table {self.full_name}: {error}") from None
+        names = ", ".join(column.name for column in key)
+        raise BadQuery(f"the primary key of table {self.full_name} is ({names}), got {shown(pk)}")
+
+    def parts_of(self, row: Any) -> tuple[str | int, ...]:
+        """As `key_parts`, of a row that was encoded."""
+        return tuple([column.key_part(getattr(row, column.name)) for column in self.key])
+
+    def primary_key(self, key: tuple[Any, ...]) -> Any:
+        """The primary key, as `key_parts` takes it, of the key of a row."""
+        values = tuple(
+            [column.from_part(part) for column, part in zip(self.key, key[self.entity_parts :], strict=True)]
+        )
+        return values[0] if len(values) == 1 else values
+
+    # Rows --------------------------------------------------------------------------------------------------
+
+    def check(self, row: Any) -> None:
+        """Raises `CheckViolation` for the first check that the row does not meet, `UnsupportedValue` for a value that
+        an index cannot order, and whatever a check raises.
+        """
+        for check in self.checks:
+            function = check.function
+            if not function(row):
+                raise CheckViolation(f"table {self.full_name}: {shown(row)} does not meet the check {check.name!r}")
+        for column in self.delicate:
+            try:
+                column.stored(getattr(row, column.name))
+            except UnsupportedValue as error:
+                raise UnsupportedValue(f"table {self.full_name}, column {column.name!r}: {error}") from None
+
+    # Queries -----------------------------------------------------------------------------------------------
+
+    def plan(self, conditions: Conditions, scan: bool = False, by: str | None = None) -> Plan:
+        """The plan of a query, kept for the next one like it; raises `MissingIndex` or `BadQuery`."""
+        asked = (operations_of(conditions), scan, by)
+        plan = self._plans.get(asked)
+        if plan is None:
+            plan = self._planned(conditions, scan, by)
+            if len(self._plans) < PLANS_MAX:
+                self._plans[asked] = plan
+        return plan
+
+    def _planned(self, conditions: Conditions, scan: bool, by: str | None) -> Plan:
+        for name in conditions:
+            if name not in self.columns:
+                raise BadQuery(self.row_type.no_column(name))
+        asked = operations_of(conditions)
+        if by is not None:
+            plan = plan_by(self.index(by), self.columns, asked, scan)
+        else:
+            plan = plan_of(self.indexes, self.columns, asked)
+            if plan is None and scan:
+                plan = plan_by(self.indexes[0], self.columns, asked, True)
+        if plan is None:
+            raise MissingIndex(self._missing(conditions, by))
+        return plan
+
+    def _missing(self, conditions: Conditions, by: str | None) -> str:
+        asked = operations_of(conditions)
+        equal = [name for name, operation in asked if operation == EQUAL]
+        compared = [name for name, operation in asked if operation != EQUAL]
+        columns = [f"{what}={_listed(names)}" for what, names in (("equal", equal), ("order", compared[:1])) if names]
+        name = "by_" + "_".join(equal + compared[:1])
+        served = "no index serves" if by is None else f"index {by!r} does not serve"
+        return (
+            f"table {self.full_name}: {served} the query ({conditions_text(conditions)}): declare "
+            f'Index("{name}", {", ".join(columns)}), or say scan=True, which reads all rows of the entity and '
+            "conflicts with every change of them"
+        )
+
+    def index(self, name: Any) -> RowIndex:
+        """The index of this name; raises `BadQuery`."""
+        for index in self.indexes:
+            if index.name == name:
+                return index
+        known = ", ".join(index.name for index in self.indexes)
+        raise BadQuery(f"table {self.full_name} has no index {shown(name)}; it has: {known}")
+
+    def unique_index(self, name: Any, values: tuple[Any, ...]) -> RowIndex:
+        """The unique index of this name, for one value for each of its columns; raises `BadQuery`."""
+        index = self.index(name)
+        names = [column.name for column in index.columns]
+        if not index.unique:
+            raise BadQuery(f"table {self.full_name}: index {name!r} is not unique: use select({names[0]}=…)")
+        if len(values) != len(names):
+            raise BadQuery(f"table {self.full_name}: index {name!r} takes {', '.join(names)}, got {len(values)} values")
+        return index
+
+    def explain(self, *, by: str | None = None, scan: bool = False, **conditions: Any) -> str:
+        """Which index serves a query, what it reads, and with what it conflicts; raises as the query would."""
+        return explanation(self, self.plan(conditions, scan, by), conditions)
+
+
+def _listed(names: list[str]) -> str:
+    return repr(names[0]) if len(names) == 1 else repr(tuple(names))

@@ -1,0 +1,249 @@
+"""Checks the declaration of a table, and says all that is wrong with it at once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from styx.errors import ConfigurationError
+from styx.model.limits import INDEXES_PER_TABLE_MAX, NAME_CHARS_MAX
+from styx.relational.columns import Column
+from styx.relational.declarations import ON_DELETE, SCOPES, Check, Index, Ref, columns_of
+from styx.relational.query import plan_of
+from styx.relational.reference import Reference, equalities
+from styx.relational.row_indexes import ColumnIndex, PrimaryKey, RowIndex
+from styx.relational.row_type import RowType
+from styx.values.codec import shown
+
+if TYPE_CHECKING:
+    from styx.relational.table import Table
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+")
+PRIMARY_KEY: Final = "primary key"
+"""The name of index 0. No declared index can have it."""
+PARAMETERS: Final = frozenset({"after", "by", "first", "last", "scan", "size"})
+"""Parameters of queries, which no condition can be named after."""
+_AUTO: Final[dict[str, type]] = {"unique": str, "serial": int}
+
+
+class TableDeclaration:
+    """Builds the parts of `table` from what `Operator.table` was given; `problems` are in the order of the parameters.
+
+    `end` raises `ConfigurationError` if there are any.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.problems: list[str] = []
+        self._indexes: list[RowIndex] = []
+
+    def end(self) -> None:
+        """Raises `ConfigurationError` with all problems."""
+        if self.problems:
+            raise ConfigurationError(f"table {self.table.full_name}: {'; '.join(self.problems)}")
+
+    def check_name(self) -> None:
+        name = self.table.name
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > NAME_CHARS_MAX:
+            raise ConfigurationError(
+                f"a table's name is letters, digits and '_', at most {NAME_CHARS_MAX} characters, and starts with a "
+                f"letter or '_': operator {self.table.operator!r} got {shown(name)}"
+            )
+
+    def row_type(self, declared: Any) -> RowType:
+        """Raises at once: without columns nothing else can be checked."""
+        try:
+            return RowType(self.table.full_name, declared)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"table {self.table.full_name}: {error}") from None
+
+    def key(self, given: Any) -> tuple[Column, ...]:
+        columns = self._columns("the primary key", columns_of(given))
+        if not columns and not self.problems:
+            self.problems.append("the primary key needs a column: key=…")
+        for column in columns:
+            if column.optional:
+                self.problems.append(f"column {column.name!r} of the primary key may be None")
+            elif column.kind is not None and not column.kind.in_keys:
+                self.problems.append(
+                    f"column {column.name!r} of the primary key is of type {column.type_name}; keys are made of str, "
+                    "int, bool, date, datetime, UUID and enums of them"
+                )
+        return columns
+
+    def indexes(self, given: Any, references: Any) -> tuple[RowIndex, ...]:
+        """The primary key, the declared indexes, and one for each reference whose children no other index finds."""
+        table = self.table
+        self._indexes = [PrimaryKey(table.full_name, 0, PRIMARY_KEY, table.entity_parts, (), table.key, True)]
+        for index in _all_of(given):
+            if not isinstance(index, Index):
+                self.problems.append(f"indexes= takes Index objects, got {shown(index)}")
+                continue
+            self._check_index(index)
+            what = f"index {index.name!r}"
+            self._add(index.name, self._columns(what, index.equal), self._columns(what, index.order), index.unique)
+        names = Counter(index.name for index in self._indexes)
+        self.problems += [f"two indexes are named {name!r}" for name, times in names.items() if times > 1]
+        for reference in _all_of(references):
+            if isinstance(reference, Ref) and all(name in table.columns for name in reference.columns):
+                self._add_for(tuple(table.columns[name] for name in reference.columns))
+        if len(self._indexes) - 1 > INDEXES_PER_TABLE_MAX:
+            self.problems.append(
+                f"it has {len(self._indexes) - 1} indexes, those of its references included; the limit is "
+                f"{INDEXES_PER_TABLE_MAX}"
+            )
+        return tuple(self._indexes)
+
+    def _add(self, name: str, equal: tuple[Column, ...], order: tuple[Column, ...], unique: bool) -> None:
+        table = self.table
+        self._indexes.append(
+            ColumnIndex(
+                table.full_name,
+                len(self._indexes),
+                name,
+                table.entity_parts,
+                equal,
+                order,
+                unique,
+                table.row_type.decode,
+            )
+        )
+
+    def _add_for(self, columns: tuple[Column, ...]) -> None:
+        plan = plan_of(self._indexes, self.table.columns, equalities(columns))
+        if plan is None or plan.filters:
+            names = "_".join(column.name for column in columns)
+            self._add(f"reference {names}", columns, (), False)
+
+    def _check_index(self, index: Index) -> None:
+        if not isinstance(index.name, str) or not _NAME.fullmatch(index.name) or len(index.name) > NAME_CHARS_MAX:
+            self.problems.append(f"an index's name is letters, digits and '_', got {shown(index.name)}")
+        if not index.equal and not index.order:
+            self.problems.append(f"index {index.name!r} needs columns: equal=… or order=…")
+        if index.scope not in SCOPES:
+            self.problems.append(f"index {index.name!r}: scope= is one of {', '.join(SCOPES)}")
+        elif index.scope != "entity":
+            self.problems.append(
+                f'index {index.name!r}: scope="{index.scope}" is not there yet; an index holds the rows of one entity'
+            )
+        for name in (*index.equal, *index.order):
+            if name in PARAMETERS:
+                self.problems.append(f"index {index.name!r}: {name} is a parameter of queries; rename the column")
+
+    def _columns(self, what: str, names: tuple[Any, ...]) -> tuple[Column, ...]:
+        found = []
+        twice = [name for name, times in Counter(map(str, names)).items() if times > 1]
+        self.problems += [f"{what} has the column {name!r} twice" for name in twice]
+        for name in names:
+            column = self.table.columns.get(name) if isinstance(name, str) else None
+            if column is None:
+                known = ", ".join(self.table.columns)
+                self.problems.append(f"{what}: the row type has no column {shown(name)}; it has: {known}")
+            elif column.kind is None:
+                self.problems.append(
+                    f"{what}: column {name!r} is of a type without an order, and can be in no key or index"
+                )
+            else:
+                found.append(column)
+        return tuple(found)
+
+    def checks(self, given: Any) -> tuple[Check, ...]:
+        checks = []
+        for check in _all_of(given):
+            if not isinstance(check, Check) or not callable(check.function) or not isinstance(check.name, str):
+                self.problems.append(f'checks= takes Check("name", lambda row: …) objects, got {shown(check)}')
+            else:
+                checks.append(check)
+        names = Counter(check.name for check in checks)
+        self.problems += [f"two checks are named {name!r}" for name, times in names.items() if times > 1]
+        return tuple(checks)
+
+    def auto_default(self, auto: Any) -> Any:
+        """The value of the key's column for which the engine puts one, None without `auto`."""
+        if auto is None:
+            return None
+        key = self.table.key
+        if auto not in _AUTO:
+            self.problems.append(f'auto= is "unique" or "serial", got {shown(auto)}')
+        elif len(key) != 1 or key[0].kind is None or key[0].kind.classes != (_AUTO[auto],):
+            self.problems.append(f"auto={auto!r} needs a primary key of one column of type {_AUTO[auto].__name__}")
+        else:
+            try:
+                return self.table.row_type.default_of(key[0].name)
+            except LookupError:
+                default = '""' if auto == "unique" else "0"
+                self.problems.append(
+                    f"auto={auto!r}: column {key[0].name!r} needs a default, such as {default}, which stands for a row "
+                    "that has no key yet"
+                )
+        return None
+
+    def references(self, given: Any) -> tuple[Reference, ...]:
+        found = [self._reference(each) for each in _all_of(given)]
+        return tuple(reference for reference in found if reference is not None)
+
+    def _reference(self, ref: Any) -> Reference | None:
+        table = self.table
+        if not isinstance(ref, Ref):
+            self.problems.append(f"references= takes Ref objects, got {shown(ref)}")
+            return None
+        parent: Any = table if ref.table == table.name else ref.table
+        what = f"the reference by {', '.join(map(str, ref.columns))}"
+        if not hasattr(parent, "referenced_by"):
+            self.problems.append(
+                f"{what} takes a table that operator.table(…) gave before, or {table.name!r}, this one: got "
+                f"{shown(parent)}"
+            )
+            return None
+        if parent.operator != table.operator:
+            self.problems.append(
+                f"{what}: {parent.full_name} is another operator's; only rows of the same entity can be referred to. "
+                "Call a function of the other operator that raises if the row is missing"
+            )
+            return None
+        columns = self._columns(what, ref.columns)
+        if len(columns) != len(ref.columns) or not self._fits(what, columns, parent):
+            return None
+        defaults = self._defaults(what, ref, columns)
+        plan = plan_of(table.indexes, table.columns, equalities(columns))
+        if plan is None or defaults is None:
+            return None
+        return Reference(table, columns, parent, ref.on_delete, defaults, plan)
+
+    def _fits(self, what: str, columns: tuple[Column, ...], parent: Table) -> bool:
+        own, wanted = [c.type_name for c in columns], [c.type_name for c in parent.key]
+        if own != wanted:
+            self.problems.append(
+                f"{what} is of type ({', '.join(own)}); the primary key of {parent.full_name} is of type "
+                f"({', '.join(wanted)})"
+            )
+        return own == wanted
+
+    def _defaults(self, what: str, ref: Ref, columns: tuple[Column, ...]) -> dict[str, Any] | None:
+        """What deletion of a parent puts into the columns, None if that is not possible."""
+        if ref.on_delete not in ON_DELETE:
+            self.problems.append(f"{what}: on_delete= is one of {', '.join(ON_DELETE)}, got {shown(ref.on_delete)}")
+            return None
+        if not ref.on_delete.startswith("set"):
+            return {}
+        told = len(self.problems)
+        defaults: dict[str, Any] = {}
+        for column in columns:
+            if column in self.table.key:
+                self.problems.append(f"{what}: {column.name!r} is part of the primary key, which cannot be set")
+            elif ref.on_delete == "set_null":
+                if not column.optional:
+                    self.problems.append(f"{what}: set_null needs a column {column.name!r} that may be None")
+                defaults[column.name] = None
+            else:
+                try:
+                    defaults[column.name] = self.table.row_type.default_of(column.name)
+                except LookupError:
+                    self.problems.append(f"{what}: set_default needs a default of column {column.name!r}")
+        return defaults if len(self.problems) == told else None
+
+
+def _all_of(given: Any) -> tuple[Any, ...]:
+    """What a parameter was given: one object, or several."""
+    return tuple(given) if isinstance(given, list | tuple) else (given,)

@@ -1,0 +1,115 @@
+"""Validation of ranges: which transactions have read a range whose rows a lower transaction changed.
+
+A transaction is in conflict if a lower one, unless that logically aborted or left the epoch, wrote a row one of whose
+images lies in one of its ranges. A range that was read for its membership alone minds only rows whose images are not
+all the same entry. Only slots on which queries ran pay for this. Paper section 6.1, for ranges.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Container, Iterable
+from typing import Any, Final
+
+from styx.model.access import Access
+from styx.relational.index_range import Group, IndexRange, Position, TableIndex
+from styx.worker.footprint import RowCell
+from styx.worker.slot import Slot
+from styx.worker.transaction_rows import Images, images, images_of
+
+SHORT: Final = 16
+"""Entries that are looked at one by one."""
+Queries = list[tuple[int, list[tuple[bytes, IndexRange]]]]
+"""By TID, the ranges that each transaction has read, with their chains."""
+
+
+def conflicts_of_ranges(slot: Slot, accesses: Iterable[tuple[int, Access]], gone: Container[int]) -> set[int]:
+    """TIDs in conflict. `accesses` are those of all transactions but `gone`."""
+    queries = [
+        (footprint.tid, footprint.rows.ranges)
+        for footprint in slot.querying
+        if footprint.rows is not None and footprint.tid not in gone
+    ]
+    written = _written(slot, queries, accesses, gone)
+    return {tid for tid, ranges in queries if any(written.lowest(wanted) < tid for _, wanted in ranges)}
+
+
+def _written(
+    slot: Slot, queries: Queries, accesses: Iterable[tuple[int, Access]], gone: Container[int]
+) -> _WrittenEntries:
+    """What transactions wrote to the tables of the queries."""
+    written = _WrittenEntries(slot.querying[0].n_slots)
+    for _, ranges in queries:
+        for _, wanted in ranges:
+            written.look_at(wanted.index)
+    for table, cells in slot.cells_by_operator():
+        if table in written.indexes:
+            for cell in cells:
+                if cell.written and cell.footprint.tid not in gone:
+                    assert isinstance(cell, RowCell)
+                    for index in written.indexes[table]:
+                        written.add(index, cell.footprint.tid, images(cell, index, written.n_slots))
+    for tid, access in accesses:
+        for index in written.indexes.get(access.operator, ()):
+            read = slot.found.get(access.operator) or slot.find(access.operator)
+            row: Any
+            for row, value in access.writes.items():
+                written.add(index, tid, images_of(row, [read(row), value], index, written.n_slots))
+    return written
+
+
+class _WrittenEntries:
+    """The images of all rows that an epoch's transactions wrote on a slot, in the `indexes` that queries read, by
+    table.
+    """
+
+    def __init__(self, n_slots: int) -> None:
+        self.n_slots = n_slots
+        self.indexes: defaultdict[str, list[TableIndex]] = defaultdict(list)
+        self._groups: defaultdict[tuple[TableIndex, bool, Group], _Group] = defaultdict(_Group)
+
+    def look_at(self, index: TableIndex) -> None:
+        indexes = self.indexes[index.table]
+        if index not in indexes:
+            indexes.append(index)
+
+    def add(self, index: TableIndex, tid: int, written: Images) -> None:
+        for group, position in written.entries:
+            self._groups[index, False, group].add(position, tid)
+            if written.moved:
+                self._groups[index, True, group].add(position, tid)
+
+    def lowest(self, wanted: IndexRange) -> int | float:
+        """The lowest TID with an image that matters to a query of the range."""
+        group = self._groups.get((wanted.index, wanted.membership, wanted.group))
+        return NOBODY if group is None else group.lowest(wanted.low, wanted.high)
+
+
+NOBODY: Final = float("inf")
+
+
+class _Group:
+    """(position, TID) of the images in one group."""
+
+    def __init__(self) -> None:
+        self._images: list[tuple[Position, int]] = []
+        self._lowest: list[list[int]] = []
+
+    def add(self, position: Position, tid: int) -> None:
+        self._images.append((position, tid))
+
+    def lowest(self, low: Position, high: Position) -> int | float:
+        """The lowest TID with an image in `low <= position < high`."""
+        if not self._lowest:
+            self._images.sort()
+            self._lowest.append([tid for _, tid in self._images])
+        begin, end = bisect_left(self._images, (low,)), bisect_left(self._images, (high,))
+        if end - begin <= SHORT:
+            return min(self._lowest[0][begin:end], default=NOBODY)
+        # The lowest of each stretch of 1, 2, 4 … images: two stretches that overlap cover any range.
+        step = (end - begin).bit_length() - 1
+        while len(self._lowest) <= step:
+            half, before = 1 << (len(self._lowest) - 1), self._lowest[-1]
+            self._lowest.append(list(map(min, before, before[half:])))
+        return min(self._lowest[step][begin], self._lowest[step][end - (1 << step)])
