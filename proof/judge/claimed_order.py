@@ -37,7 +37,7 @@ def shared_ids(histories: Sequence[Recorded]) -> list[str]:
     """The unique ids that are in more than one history of a deployment; empty if they are unique."""
     seen: set[str] = set()
     shared: set[str] = set()
-    for recorded in histories:
+    for recorded in (each for each in histories if each.model != "rows"):
         ids = ids_of(recorded)
         shared |= ids & seen
         seen |= ids

@@ -14,8 +14,7 @@ from pathlib import Path
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
 from proof.cluster.services import Service, local_services
 from proof.judge.on_cluster import FAULTS, WAYS, OnCluster, Plan, Struck, record_on_cluster
-from proof.judge.recorded import Recorded
-from proof.judge.workload import MODELS
+from proof.judge.recorded import KINDS, Recorded
 from styx.errors import ConfigurationError
 
 APP = "proof.judge.app:app"
@@ -23,7 +22,7 @@ APP = "proof.judge.app:app"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command's options, but for `--out`."""
-    parser.add_argument("--model", choices=(*MODELS, "both"), default="both", help="both: at the same time (default)")
+    parser.add_argument("--model", choices=(*KINDS, "all"), default="all", help="all: at the same time (default)")
     parser.add_argument("--seconds", type=float, default=30.0, help="at least; and each fault once (default 30)")
     parser.add_argument("--faults", default=",".join(FAULTS), help=f"of: {', '.join(FAULTS)}; or none (default: all)")
     parser.add_argument("--client", choices=(*WAYS, "both"), default="both", help="default: both")
@@ -66,7 +65,7 @@ def _plan(options: argparse.Namespace) -> Plan:
     if options.kafka is None and options.s3_endpoint is not None:
         raise ConfigurationError("--s3-endpoint goes with --kafka")
     return Plan(
-        models=MODELS if options.model == "both" else (options.model,),
+        models=KINDS if options.model == "all" else (options.model,),
         ways=WAYS if options.client == "both" else (options.client,),
         faults=faults,
         seconds=options.seconds,

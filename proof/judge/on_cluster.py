@@ -20,9 +20,9 @@ from proof.cluster.cluster import ClusterUnderTest
 from proof.cluster.services import Service
 from proof.judge.app import entity_of
 from proof.judge.counted import Counted
-from proof.judge.record import TRY_AGAIN, record
-from proof.judge.recorded import Recorded
-from proof.judge.workload import MODELS, Model, Workload
+from proof.judge.record import TRY_AGAIN
+from proof.judge.recorded import KINDS, Kind, Recorded
+from proof.judge.recording import NUMBERS_PER_KIND, recorded_of
 from styx.client.base import Client
 from styx.client.connect import connect
 from styx.testing.patience import PATIENCE_SECONDS
@@ -38,9 +38,7 @@ ANSWER_SECONDS_MAX: Final = PATIENCE_SECONDS
 """The longest time without a reply after a fault was mended."""
 ATTEMPT_SECONDS_MAX: Final = 5.0
 ATTEMPT_PAUSE_SECONDS: Final = 0.1
-NUMBERS_PER_MODEL: Final = 1_000_000
-"""Entities of each model. No entity is shared, because one cannot be both a register and a list."""
-PULSE_NUMBER: Final = NUMBERS_PER_MODEL * len(MODELS)
+PULSE_NUMBER: Final = NUMBERS_PER_KIND * len(KINDS)
 """The entity that is read to see whether a cluster answers. No transaction uses it."""
 
 
@@ -89,7 +87,7 @@ class Plan:
     struck. `processes` and `transactions` are numbers for each model. The processes use Kafka and the gateway in turn.
     """
 
-    models: Sequence[Model] = MODELS
+    models: Sequence[Kind] = KINDS
     ways: Sequence[Way] = WAYS
     faults: Sequence[str] = tuple(FAULTS)
     seconds: float = 0.0
@@ -129,9 +127,12 @@ async def record_on_cluster(
         async with asyncio.TaskGroup() as tasks:
             recordings = [
                 tasks.create_task(
-                    record(
+                    recorded_of(
+                        model,
                         clients,
-                        Workload(model, plan.keys, plan.seed, MODELS.index(model) * NUMBERS_PER_MODEL),
+                        keys=plan.keys,
+                        seed=plan.seed,
+                        first=0,
                         processes=plan.processes,
                         transactions=plan.transactions,
                         enough=enough,

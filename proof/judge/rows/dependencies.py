@@ -94,7 +94,9 @@ class _Search:
         for read in self._reads:
             low, high = self._possible(read)
             if not any(read.allowed[low : high + 1]):
-                wrong.append(f"{_name(read)}: {self._committed[read.reader]} {read.asked}; {self._why(read, low, high)}")
+                wrong.append(
+                    f"{_name(read)}: {self._committed[read.reader]} {read.asked}; {self._why(read, low, high)}"
+                )
             elif not wrong:
                 more |= self._place(read, low, high)
         left: list[Count] = []

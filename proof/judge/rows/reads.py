@@ -124,9 +124,7 @@ class _Reader:
         else:
             self._row(place, lambda version: version.stamp == stamp and version.row is not None, True, asked)
 
-    def _all(
-        self, shelf: int, matching: Callable[[Row], bool], saw: dict[int, int | None], asked: str
-    ) -> None:
+    def _all(self, shelf: int, matching: Callable[[Row], bool], saw: dict[int, int | None], asked: str) -> None:
         """Read all rows of a shelf, and saw those with the given ids and stamps; None: with any stamp."""
         for id in saw:
             if (shelf, id) not in self._versions.chains:
@@ -181,4 +179,3 @@ def _bounded(conditions: Conditions, limit: int, places: list[tuple[int, ...]]) 
             return lambda row: matches(conditions, row) and position(conditions, row) <= places[-1]
         return lambda row: matches(conditions, row) and position(conditions, row) >= places[0]
     return lambda row: matches(conditions, row)
-

@@ -37,7 +37,11 @@ books = shelf.table(
     "books",
     Book,
     key="id",
-    indexes=[Index("by_topic", equal="topic", order="rank"), Index("by_kind", equal="kind"), Index("by_rank", order="rank")],
+    indexes=[
+        Index("by_topic", equal="topic", order="rank"),
+        Index("by_kind", equal="kind"),
+        Index("by_rank", order="rank"),
+    ],
 )
 
 
@@ -160,9 +164,7 @@ async def _select(ctx: Context, conditions: Conditions, limit: int) -> list[Row]
 
 
 def _conditions(conditions: Conditions) -> dict[str, Any]:
-    return {
-        column: between(*wanted) if isinstance(wanted, list) else wanted for column, wanted in conditions.items()
-    }
+    return {column: between(*wanted) if isinstance(wanted, list) else wanted for column, wanted in conditions.items()}
 
 
 def _limited(limit: int) -> dict[str, int]:

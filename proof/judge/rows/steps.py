@@ -60,4 +60,3 @@ def seen_by_echoes(committed: list[Committed]) -> dict[int, str]:
 def version(row: Row) -> list[Any]:
     """A row without what its writer had seen."""
     return row[: STAMP + 1]
-
