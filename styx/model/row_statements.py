@@ -106,8 +106,11 @@ class RowStatements:
             self._check_parent(table, reference, key, row)
         self._store.write(table, key, data)
 
-    def _replace(self, table: Table, key: RowKey, old: Any, row: Any) -> None:
-        """As `_write`, in the place of a row whose constraints held: what did not change need not be asked again."""
+    def _replace(self, table: Table, key: RowKey, old: Any, row: Any, broken: Reference | None = None) -> None:
+        """As `_write`, in the place of a row whose constraints held: what did not change need not be asked again.
+
+        `broken`: a reference of the row whose parent has gone; the row may have the default already.
+        """
         data = table.row_type.encode(row)
         if self._store.entity + table.parts_of(row) != key:
             raise BadQuery(
@@ -119,7 +122,7 @@ class RowStatements:
             if index.values(old) != index.values(row):
                 self._check_unique(table, index, key, row)
         for reference in table.references:
-            if reference.parent_key(old) != reference.parent_key(row):
+            if reference is broken or reference.parent_key(old) != reference.parent_key(row):
                 self._check_parent(table, reference, key, row)
         self._store.write(table, key, data)
 
@@ -176,14 +179,14 @@ class RowStatements:
     def _follow(self, reference: Reference, key: RowKey) -> list[tuple[Table, RowKey]]:
         """Deletes the rows that refer to a deleted one, and gives them; or sets their columns."""
         store, child = self._store, reference.child
-        found = store.scan(reference.children_of(store.entity, key[child.entity_parts :], False))
+        found = store.scan(reference.children_of(store.entity, key[reference.parent.entity_parts :], False))
         if reference.on_delete == "cascade":
             for child_key, _ in found:
                 store.write(child, child_key, None)
             return [(child, child_key) for child_key, _ in found]
         for child_key, data in found:
             old = store.decoded(child, child_key, data)
-            self._replace(child, child_key, old, child.row_type.changed(old, reference.defaults))
+            self._replace(child, child_key, old, child.row_type.changed(old, reference.defaults), reference)
         return []
 
     def _check_restrict(self, reference: Reference, key: RowKey) -> None:

@@ -148,21 +148,48 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
 @native
 @plain_stores
 class RowCell(EntityCell, eq=False, gc=False):
-    """One row of a table as one transaction sees it in the execution step: a cell whose writes queries see."""
+    """One row of a table as one transaction sees it in the execution step: a cell whose writes queries see.
+
+    `overwritten` are the values that a branch wrote and then wrote over.
+    """
 
     table: str = ""
+    overwritten: list[bytes | None] | None = None
 
     def write(self, chain: bytes, value: bytes | None) -> None:
         """As `EntityCell.write`."""
+        if self.written:
+            self._keep(chain)
         EntityCell.write(self, chain, value)
         footprint = self.footprint
         if footprint.rows_here().wrote(chain, self):
             footprint.collided = True
 
     def images(self) -> list[bytes | None]:
-        """The row's value at the epoch's beginning, and what each branch has written last."""
+        """The row's value at the epoch's beginning, and all that branches have written.
+
+        What a branch has written over counts as well. Otherwise a query of another branch would collide with it only if
+        it came between the two writes, and the order of arrival would decide.
+        """
         before = self.found(self.key)
-        return [before, self.value] if self.values is None else [before, *self.values.values()]
+        images = [before, self.value] if self.values is None else [before, *self.values.values()]
+        return images if self.overwritten is None else images + self.overwritten
+
+    def _keep(self, chain: bytes) -> None:
+        """Keeps what the branch wrote last, which it is about to write over."""
+        values = self.values
+        if values is None:
+            if self.chain != chain:
+                return
+            last = self.value
+        elif chain in values:
+            last = values[chain]
+        else:
+            return
+        if self.overwritten is None:
+            self.overwritten = []
+        if last not in self.overwritten:
+            self.overwritten.append(last)
 
     def written_beside(self, chain: bytes) -> bool:
         """Whether a branch that is concurrent with `chain` has written."""

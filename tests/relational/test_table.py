@@ -77,7 +77,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         "column 'price' of the primary key is of type float",
         "index 'a': the row type has no column 'absent'; it has: product, seller, price, tags, note",
         "column 'tags' is of a type without an order",
-        'index \'c\': scope="app" is not there yet',
+        "index 'c': scope=\"app\" is not there yet",
         "an index's name is letters, digits and '_', got 'first-one'",
         "index 'first-one' needs columns",
         "two indexes are named 'a'",
@@ -95,7 +95,9 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
 
 def test_a_table_has_a_limited_number_of_indexes() -> None:
     indexes = [Index(f"i{number}", order="price") for number in range(17)]
-    with pytest.raises(ConfigurationError, match="it has 17 indexes, those of its references included; the limit is 16"):
+    with pytest.raises(
+        ConfigurationError, match="it has 17 indexes, those of its references included; the limit is 16"
+    ):
         cart().table("items", Item, key="product", indexes=indexes)
     cart().table("items", Item, key="product", indexes=indexes[1:])
 

@@ -1,0 +1,293 @@
+"""Thousands of random statements on tables with every constraint, held against a model in plain Python.
+
+The model knows nothing of indexes, ranges or bytes: lists of rows, and loops over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from styx import Check, Index, Operator, Ref, above, at_least, at_most, below, between, prefix
+from styx.errors import (
+    CheckViolation,
+    InTransactionError,
+    NoSuchRow,
+    ReferenceViolation,
+    RowExists,
+    UniqueViolation,
+)
+from tests.relational.memory import Memory, done
+
+START: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Group(msgspec.Struct):
+    number: int
+    name: str
+
+
+@dataclass
+class Member:
+    id: int
+    name: str
+    group: int | None
+    boss: int | None
+    points: int
+    joined: datetime
+    reserve: int = 0
+
+
+OPERATOR: Final = Operator("club", key_type=(str, int))
+GROUPS: Final = OPERATOR.table("groups", Group, key="number", indexes=Index("named", equal="name", unique=True))
+MEMBERS: Final = OPERATOR.table(
+    "members",
+    Member,
+    key="id",
+    indexes=[
+        Index("in_group", equal="group", order=("points", "joined")),
+        Index("by_name", order="name"),
+        Index("by_group_order", order=("group", "name")),
+        Index("pair", equal=("group", "name"), unique=True),
+    ],
+    checks=[
+        Check("some", lambda row: row.points >= 0),
+        Check("sane", lambda row: row.points <= 9),
+        Check("quick", lambda row: row.points != 5 or row.name != "aa"),
+    ],
+    references=[
+        Ref("group", GROUPS, "cascade"),
+        Ref("boss", "members", "set_null"),
+        Ref("reserve", GROUPS, "set_default"),
+    ],
+)
+
+
+class Refused(Exception):
+    """What the model says of a statement; the argument is the error's class."""
+
+
+class Model:
+    """The rows of one entity, and the same rules in loops."""
+
+    def __init__(self) -> None:
+        self.groups: dict[int, Group] = {}
+        self.members: dict[int, Member] = {}
+
+    def check_member(self, row: Member) -> None:
+        if not 0 <= row.points <= 9 or (row.points == 5 and row.name == "aa"):
+            raise Refused(CheckViolation)
+        for other in self.members.values():
+            if other.id != row.id and row.group is not None and (other.group, other.name) == (row.group, row.name):
+                raise Refused(UniqueViolation)
+        if row.group is not None and row.group not in self.groups:
+            raise Refused(ReferenceViolation)
+        if row.boss is not None and row.boss != row.id and row.boss not in self.members:
+            raise Refused(ReferenceViolation)
+        if row.reserve not in self.groups:
+            raise Refused(ReferenceViolation)
+
+    def check_group(self, row: Group) -> None:
+        if any(other.name == row.name and other.number != row.number for other in self.groups.values()):
+            raise Refused(UniqueViolation)
+
+    def remove_member(self, pk: int) -> None:
+        del self.members[pk]
+        for row in list(self.members.values()):
+            if row.boss == pk:
+                self.members[row.id] = replace(row, boss=None)
+
+    def remove_group(self, pk: int) -> None:
+        del self.groups[pk]
+        for row in list(self.members.values()):
+            if row.group == pk:
+                self.remove_member(row.id)
+        for row in list(self.members.values()):
+            if row.reserve == pk:
+                changed = replace(row, reserve=0)
+                self.check_member(changed)
+                self.members[row.id] = changed
+
+
+def some_member(random: Random) -> Member:
+    return Member(
+        random.randrange(12),
+        random.choice(["a", "aa", "ab", "b", "ba", "\U0010ffff"]),
+        random.choice([None, 0, 1, 2, 3]),
+        random.choice([None, None, *range(12)]),
+        random.randrange(-1, 11),
+        START + timedelta(days=random.randrange(3)),
+        random.choice([0, 0, 0, 1, 2]),
+    )
+
+
+def in_order(rows: list[Member], *columns: str) -> list[Member]:
+    def place(row: Member) -> list[tuple[Any, ...]]:
+        values = [getattr(row, column) for column in columns]
+        return [() if value is None else (value,) for value in values]
+
+    return sorted(rows, key=lambda row: (place(row), row.id))
+
+
+def queries(random: Random, model: Model, rows: Any) -> None:
+    """One random query of each kind."""
+    members = list(model.members.values())
+    low, high = random.randrange(-1, 10), random.randrange(-1, 10)
+    group = random.choice([None, 0, 1, 2, 3])
+    text = random.choice(["", "a", "aa", "b", "c", "\U0010ffff"])
+    in_group = in_order([row for row in members if row.group == group], "points", "joined")
+    kept: list[tuple[Any, Callable[[int], bool]]] = [
+        (between(low, high), lambda points: low <= points <= high),
+        (at_least(low), lambda points: points >= low),
+        (above(low), lambda points: points > low),
+        (at_most(high), lambda points: points <= high),
+        (below(high), lambda points: points < high),
+        (low, lambda points: points == low),
+    ]
+    condition, meets = random.choice(kept)
+    wanted = [row for row in in_group if meets(row.points)]
+    assert done(rows.select(group=group, points=condition)) == wanted
+    assert done(rows.count(group=group, points=condition)) == len(wanted)
+    assert done(rows.exists(group=group, points=condition)) == bool(wanted)
+    assert done(rows.keys(group=group, points=condition)) == [row.id for row in wanted]
+    number = random.randrange(1, 4)
+    assert done(rows.select(group=group, points=condition, first=number)) == wanted[:number]
+    assert done(rows.select(group=group, points=condition, last=number)) == wanted[-number:]
+    named = in_order([row for row in members if row.name.startswith(text)], "name")
+    assert done(rows.select(name=prefix(text))) == named
+    filtered = [row for row in named if meets(row.points)]
+    assert done(rows.select(name=prefix(text), points=condition)) == filtered
+    assert done(rows.count(name=prefix(text), points=condition)) == len(filtered)
+    assert done(rows.select(name=prefix(text), points=condition, last=number)) == filtered[-number:]
+    with_group = [row for row in members if row.group is not None]
+    grouped = in_order([row for row in with_group if row.group <= high], "group", "name")
+    assert done(rows.select(group=at_most(high), by="by_group_order")) == grouped
+    assert done(rows.select(boss=group, scan=True)) == [r for r in in_order(members) if r.boss == group]
+    found, after = [], None
+    while True:
+        page = done(rows.pages(size=number, after=after, by="by_group_order"))
+        found += page.rows
+        after = page.next
+        if after is None:
+            break
+        assert len(page.rows) == number
+    assert found == in_order(members, "group", "name")
+
+
+def statements(random: Random, model: Model, groups: Any, rows: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    """A random statement, and the same one on the model."""
+    row, pk, points = some_member(random), random.randrange(12), random.randrange(-1, 11)
+    group = Group(random.randrange(5), random.choice("abcdef"))
+
+    def put() -> None:
+        model.check_member(row)
+        model.members[row.id] = row
+
+    def insert() -> Member:
+        if row.id in model.members:
+            raise Refused(RowExists)
+        put()
+        return row
+
+    def keep() -> Member:
+        return model.members[row.id] if row.id in model.members else insert()
+
+    def update() -> Member:
+        if pk not in model.members:
+            raise Refused(NoSuchRow)
+        changed = replace(model.members[pk], points=points, group=row.group, name=row.name)
+        model.check_member(changed)
+        model.members[pk] = changed
+        return changed
+
+    def delete() -> bool:
+        if pk not in model.members:
+            return False
+        model.remove_member(pk)
+        return True
+
+    def delete_where() -> int:
+        gone = [each.id for each in model.members.values() if each.group == row.group and each.points >= points]
+        for each in gone:
+            model.remove_member(each)
+        return len(gone)
+
+    def put_group() -> None:
+        model.check_group(group)
+        model.groups[group.number] = group
+
+    def delete_group() -> bool:
+        if group.number not in model.groups:
+            return False
+        model.remove_group(group.number)
+        return True
+
+    return random.choice(
+        [
+            (lambda: rows.put(row), put),
+            (lambda: rows.insert(row), insert),
+            (lambda: rows.insert(row, on_conflict="keep"), keep),
+            (lambda: rows.update(pk, points=points, group=row.group, name=row.name), update),
+            (lambda: rows.delete(pk), delete),
+            (lambda: rows.delete_where(group=row.group, points=at_least(points)), delete_where),
+            (lambda: groups.put(group), put_group),
+            (lambda: groups.delete(group.number), delete_group),
+        ]
+    )
+
+
+def outcome_of(function: Callable[[], Any]) -> Any:
+    try:
+        return function()
+    except Refused as refused:
+        return refused.args[0]
+    except InTransactionError as error:
+        return type(error)
+
+
+def same_error(found: Any, wanted: Any) -> bool:
+    """Which of several constraints is named first is the engine's choice."""
+    violations = (CheckViolation, UniqueViolation, ReferenceViolation)
+    return found == wanted or (found in violations and wanted in violations)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_do_what_a_plain_model_does(seed: int) -> None:
+    random = Random(seed)
+    memory = Memory(OPERATOR)
+    key = ("x", 1)
+    model = Model()
+    groups, rows = (memory.context(OPERATOR, key).rows(table) for table in (GROUPS, MEMBERS))
+    group_zero = Group(0, "zero")
+    done(groups.insert(group_zero))
+    model.groups[0] = group_zero
+    beside = memory.context(OPERATOR, ("x", 2))
+    done(beside.rows(GROUPS).insert(Group(1, "zero")))
+    refusals, most = set(), 0
+    for number in range(2_000):
+        if number % 100 == 0:
+            groups, rows = (memory.context(OPERATOR, key).rows(table) for table in (GROUPS, MEMBERS))
+        statement, on_model = statements(random, model, groups, rows)
+        before_groups, before_members = dict(model.groups), dict(model.members)
+        entries = dict(memory.entries)
+        wanted = outcome_of(on_model)
+        found = outcome_of(lambda: done(statement()))  # noqa: B023 - called at once
+        assert same_error(found, wanted), (number, found, wanted)
+        if isinstance(wanted, type):  # the transaction ends, and leaves nothing
+            refusals.add(wanted)
+            model.groups, model.members = before_groups, before_members
+            memory.entries.clear()
+            memory.entries.update(entries)
+        assert done(rows.select()) == in_order(list(model.members.values()))
+        assert done(groups.select()) == sorted(model.groups.values(), key=lambda row: row.number)
+        queries(random, model, rows)
+        most = max(most, len(model.members))
+    assert most >= 8
+    assert refusals == {CheckViolation, UniqueViolation, ReferenceViolation, RowExists, NoSuchRow}
+    assert done(beside.rows(GROUPS).select()) == [Group(1, "zero")]
