@@ -12,6 +12,7 @@ order's part, which is a witness (`proof.judge.rows.claimed_order`).
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 from proof.judge.recorded import Recorded
@@ -54,7 +55,7 @@ class _Search:
         self._graph = Graph(2 * len(committed))  # the second half: moments, one at the end of each transaction
         self._add_time()
         for chain in self._chains.values():
-            for older, newer in zip(chain[1:], chain[2:], strict=False):
+            for older, newer in pairwise(chain[1:]):
                 self._graph.add(older.writer, newer.writer, "ww")
 
     def found(self) -> list[str]:
@@ -94,9 +95,8 @@ class _Search:
         for read in self._reads:
             low, high = self._possible(read)
             if not any(read.allowed[low : high + 1]):
-                wrong.append(
-                    f"{_name(read)}: {self._committed[read.reader]} {read.asked}; {self._why(read, low, high)}"
-                )
+                reader = self._committed[read.reader]
+                wrong.append(f"{_name(read)}: {reader} {read.asked}; {self._why(read, low, high)}")
             elif not wrong:
                 more |= self._place(read, low, high)
         left: list[Count] = []

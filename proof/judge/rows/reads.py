@@ -7,7 +7,7 @@ a predicate is a read of many rows, and a phantom is a read that no order explai
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from proof.judge.rows.query import ID, STAMP, Conditions, Row, matches, position
@@ -87,7 +87,7 @@ class _Reader:
         elif kind == "select":
             self._select(shelf, conditions, limit, saw, asked)
         elif kind == "keys":
-            self._all(shelf, lambda row: matches(conditions, row), {id: None for id in saw}, asked)
+            self._all(shelf, lambda row: matches(conditions, row), dict.fromkeys(saw), asked)
         elif not saw:  # a count of 0, or nothing that exists
             self._all(shelf, lambda row: matches(conditions, row), {}, asked)
         else:
@@ -124,7 +124,7 @@ class _Reader:
         else:
             self._row(place, lambda version: version.stamp == stamp and version.row is not None, True, asked)
 
-    def _all(self, shelf: int, matching: Callable[[Row], bool], saw: dict[int, int | None], asked: str) -> None:
+    def _all(self, shelf: int, matching: Callable[[Row], bool], saw: Mapping[int, int | None], asked: str) -> None:
         """Read all rows of a shelf, and saw those with the given ids and stamps; None: with any stamp."""
         for id in saw:
             if (shelf, id) not in self._versions.chains:

@@ -12,8 +12,10 @@ and the others are
     "delete"    id, stamp               delete a row, if it is there
     "purge"     conditions, limit, stamp    delete what a query finds
     "echo"      conditions, row         insert it, with the stamps of what a query finds
+    "relay"     operation               have it done by a branch of this branch
 
-Branches are inserts, echoes, and moves of a row that the transaction itself has inserted: all of which surely write.
+Branches are inserts, echoes, and moves of a row that the transaction itself has inserted, all of which surely write,
+and relays of those: so what is earlier in the serial order may come later.
 """
 
 from __future__ import annotations
@@ -42,9 +44,15 @@ BOOKS_MAX: Final = 6
 """Limit on a topic's books, by which a `guard` inserts or does not."""
 TRANSACTIONS_PER_SHELF: Final = 25
 """After this number of transactions a new shelf replaces the oldest one, so that shelves stay small."""
+STAYS: Final = 0.4
+"""Share of the moves that leave a row where it was, if no other move came between."""
+RELAYED: Final = 0.3
+"""Share of the branches that are relayed."""
 KNOWN_BOOKS: Final = 8
 """Books of a shelf that may be moved or deleted: those that were inserted last."""
 FAILS: Final = 0.05
+NO_BOOK: Final[Row] = [0, 0, 0, 0, 0, ""]
+"""Stands for a book of a shelf that has none: it is never there."""
 
 
 class Transaction(NamedTuple):
@@ -68,7 +76,7 @@ class RowsWorkload:
         self._rng = Random(seed)
         self._numbers = count(1)
         self._drawn = count()
-        self._books: dict[int, deque[int]] = {}
+        self._books: dict[int, deque[Row]] = {}
         self._draws: dict[Callable[[range], Transaction], int] = {
             self._ordinary: 45,
             self._branching: 25,
@@ -91,11 +99,12 @@ class RowsWorkload:
         rng = self._rng
         some = rng.choices(shelves, k=2)
         root = rng.choice([*some, rng.choice(shelves)])
-        operations = [["insert", shelf, self._row(shelf)] for shelf in some[: rng.randint(0, 2)]]
+        operations: list[Operation] = [["insert", each, self._row(each)] for each in some[: rng.randint(0, 2)]]
         branches = [self._branch(rng.choice(some)) for _ in range(rng.randint(2, BRANCHES_MAX))]
         for _, shelf, row in operations:
             if rng.random() < 0.5:
-                branches.insert(rng.randint(0, len(branches)), ["move", shelf, row[ID], self._version(row[ID])])
+                branches.insert(rng.randint(0, len(branches)), ["move", shelf, row[ID], self._moved(row)])
+        branches = [["relay", rng.choice(shelves), each] if rng.random() < RELAYED else each for each in branches]
         return Transaction(root, operations, branches, rng.random() < FAILS)
 
     def _near(self, shelves: range) -> Transaction:
@@ -119,7 +128,7 @@ class RowsWorkload:
         rng = self._rng
         kinds = ("query", "insert", "guard", "move", "delete", "purge")
         (kind,) = rng.choices(kinds, (40, 20, 12, 14, 8, 3))
-        id = rng.choice(self._books.get(shelf) or [0])
+        book = rng.choice(self._books.get(shelf) or [NO_BOOK])
         if kind == "query":
             return self._query(shelf)
         if kind == "insert":
@@ -128,9 +137,9 @@ class RowsWorkload:
             row = self._row(shelf)
             return ["guard", shelf, row[1], rng.randint(1, BOOKS_MAX), row]
         if kind == "move":
-            return ["move", shelf, id, self._version(id)]
+            return ["move", shelf, book[ID], self._moved(book)]
         if kind == "delete":
-            return ["delete", shelf, id, next(self._numbers)]
+            return ["delete", shelf, book[ID], next(self._numbers)]
         conditions, limit = self._conditions(), rng.choice([0, 1, -1])
         return ["purge", shelf, conditions, limit, next(self._numbers)]
 
@@ -150,23 +159,26 @@ class RowsWorkload:
         rng = self._rng
         ranks = sorted(rng.choices(range(RANKS), k=2))
         newest = next(self._numbers)
-        return rng.choices(
-            [
-                {},
-                {"id": [newest - rng.randint(1, 100), newest]},
-                {"topic": rng.randrange(TOPICS)},
-                {"topic": rng.randrange(TOPICS), "rank": ranks},
-                {"kind": rng.randrange(KINDS)},
-                {"rank": ranks},
-            ],
-            (15, 15, 30, 15, 15, 10),
-        )[0]
+        choices: list[Conditions] = [
+            {},
+            {"id": [newest - rng.randint(1, 100), newest]},
+            {"topic": rng.randrange(TOPICS)},
+            {"topic": rng.randrange(TOPICS), "rank": ranks},
+            {"kind": rng.randrange(KINDS)},
+            {"rank": ranks},
+        ]
+        return rng.choices(choices, (15, 15, 30, 15, 15, 10))[0]
 
     def _row(self, shelf: int) -> Row:
         """A new book."""
-        id = next(self._numbers)
-        self._books.setdefault(shelf, deque(maxlen=KNOWN_BOOKS)).append(id)
-        return self._version(id)
+        row = self._version(next(self._numbers))
+        self._books.setdefault(shelf, deque(maxlen=KNOWN_BOOKS)).append(row)
+        return row
+
+    def _moved(self, row: Row) -> Row:
+        if self._rng.random() < STAYS:
+            return [*row[:STAMP], next(self._numbers), ""]
+        return self._version(row[ID])
 
     def _version(self, id: int) -> Row:
         rng = self._rng
@@ -179,13 +191,18 @@ def steps_of(transaction: Transaction, done: Sequence[Any]) -> list[Step]:
     for (kind, shelf, *arguments), saw in zip(transaction.operations, done, strict=True):
         steps += _steps(kind, shelf, arguments, saw)
     stamps = {row[ID]: row[STAMP] for kind, _, *rest in transaction.operations if kind == "insert" for row in rest}
-    for kind, shelf, *arguments in transaction.branches:
+    for kind, shelf, *arguments in map(relayed, transaction.branches):
         if kind == "echo":
             steps.append(["echo", shelf, *arguments])
         else:
             row = arguments[-1]
             steps.append(["write", shelf, row[ID], stamps.get(row[ID]), row[STAMP], row])
     return steps
+
+
+def relayed(branch: Operation) -> Operation:
+    """The operation that is done in the end."""
+    return branch[2] if branch[0] == "relay" else branch
 
 
 def _steps(kind: str, shelf: int, arguments: list[Any], saw: Any) -> list[Step]:
@@ -215,7 +232,7 @@ def written_by(transaction: Transaction) -> list[Step]:
     where it only may write a row, with no row.
     """
     steps: list[Step] = []
-    for kind, shelf, *arguments in transaction.operations + transaction.branches:
+    for kind, shelf, *arguments in [*transaction.operations, *map(relayed, transaction.branches)]:
         last = arguments[-1]
         if isinstance(last, list):
             steps.append(["write", shelf, last[ID], None, last[STAMP], last])

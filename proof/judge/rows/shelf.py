@@ -93,7 +93,7 @@ async def peek(ctx: Context, operation: Operation) -> Any:
     wanted = _conditions(conditions)
     rows = ctx.rows(books)
     if kind == "keys":
-        return list(await rows.keys(**wanted, **_limited(limit)))
+        return await rows.keys(first=max(limit, 0), last=max(-limit, 0), **wanted)
     return await (rows.count(**wanted) if kind == "count" else rows.exists(**wanted))
 
 
@@ -103,7 +103,7 @@ async def _insert(ctx: Context, row: Row) -> None:
 
 async def _guard(ctx: Context, topic: int, books_max: int, row: Row) -> int:
     """Inserts a row, with the number of the topic's books as its rank, if they are fewer than `books_max`."""
-    held = await ctx.rows(books).count(topic=topic)
+    held: int = await ctx.rows(books).count(topic=topic)
     if held < books_max:
         book = Book(*row)
         book.rank = held
@@ -114,22 +114,22 @@ async def _guard(ctx: Context, topic: int, books_max: int, row: Row) -> int:
 async def _move(ctx: Context, id: int, row: Row) -> int | None:
     """Gives a row other values, if it is there. Returns the stamp that it had."""
     rows = ctx.rows(books)
-    book = await rows.get(id)
+    book: Book | None = await rows.get(id)
     if book is None:
         return None
     _, topic, kind, rank, stamp, _ = row
     await rows.update(id, topic=topic, kind=kind, rank=rank, stamp=stamp)
-    return int(book.stamp)
+    return book.stamp
 
 
 async def _delete(ctx: Context, id: int, stamp: int) -> int | None:
     """Deletes a row, if it is there. Returns the stamp that it had."""
     rows = ctx.rows(books)
-    book = await rows.get(id)
+    book: Book | None = await rows.get(id)
     if book is None:
         return None
     await rows.delete(id)
-    return int(book.stamp)
+    return book.stamp
 
 
 async def _purge(ctx: Context, conditions: Conditions, limit: int, stamp: int) -> list[Row]:
@@ -148,6 +148,11 @@ async def _echo(ctx: Context, conditions: Conditions, row: Row) -> None:
     await ctx.rows(books).insert(book)
 
 
+async def _relay(ctx: Context, operation: Operation) -> None:
+    """Leaves an operation to a branch of this one."""
+    ctx.call_async(shelf, "act", operation[1], (operation,))
+
+
 CHANGES: Final[dict[str, Any]] = {
     "insert": _insert,
     "guard": _guard,
@@ -155,20 +160,17 @@ CHANGES: Final[dict[str, Any]] = {
     "delete": _delete,
     "purge": _purge,
     "echo": _echo,
+    "relay": _relay,
 }
 
 
 async def _select(ctx: Context, conditions: Conditions, limit: int) -> list[Row]:
-    found = await ctx.rows(books).select(**_conditions(conditions), **_limited(limit))
+    found = await ctx.rows(books).select(first=max(limit, 0), last=max(-limit, 0), **_conditions(conditions))
     return [[book.id, book.topic, book.kind, book.rank, book.stamp, book.seen] for book in found]
 
 
 def _conditions(conditions: Conditions) -> dict[str, Any]:
     return {column: between(*wanted) if isinstance(wanted, list) else wanted for column, wanted in conditions.items()}
-
-
-def _limited(limit: int) -> dict[str, int]:
-    return {"first": limit} if limit > 0 else {"last": -limit} if limit < 0 else {}
 
 
 for _function in (transact, act):
