@@ -26,6 +26,7 @@ from styx.messages import Reply, ReplyError
 from styx.model.app import App
 from styx.model.bulk_load import LoadReport
 from styx.model.limits import Limits
+from styx.model.row_page import Page
 from styx.relational.conditions import above, at_least, at_most, below, between, prefix
 from styx.relational.declarations import Check, Index, Ref
 from styx.version import __version__
@@ -35,12 +36,13 @@ if TYPE_CHECKING:
     from styx.client.connect import connect, connect_sync
     from styx.client.embedded import embedded, embedded_sync
     from styx.gateway.mounted import asgi
-    from styx.typed import Context, Operator, Page, Rows, Table
+    from styx.model.partition_context import PartitionContext
+    from styx.typed import Context, Operator, Rows, Table
 
 else:
     from styx.model.context import Context
     from styx.model.operator import Operator
-    from styx.model.row_page import Page
+    from styx.model.partition_context import PartitionContext
     from styx.model.rows import Rows
     from styx.relational.table import Table
 
@@ -59,6 +61,7 @@ __all__ = [
     "Operator",
     "OutcomeUnknown",
     "Page",
+    "PartitionContext",
     "Ref",
     "Reply",
     "ReplyError",

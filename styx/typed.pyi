@@ -1,5 +1,5 @@
-"""What type checkers see as `styx.Operator`, `styx.Context`, `styx.Table`, `styx.Rows` and `styx.Page`: the same
-classes, with the types of keys, states and rows.
+"""What type checkers see as `styx.Operator`, `styx.Context`, `styx.Table` and `styx.Rows`: the same classes, with
+the types of keys, states and rows.
 
 There is no such module: at run time they are the plain classes, which only take the brackets. `Untyped` stands for a
 state without a declared type, and for a context without brackets: then everything may be stored, as it is untyped.
@@ -14,7 +14,7 @@ from styx.model.context import Context as _Context
 from styx.model.entity_handle import EntityOfContext, EntityReference
 from styx.model.function_spec import UserFunction
 from styx.model.operator import Operator as _Operator
-from styx.model.row_page import Page as _Page
+from styx.model.row_page import Page
 from styx.model.rows import Rows as _Rows
 from styx.relational.declarations import Check, Index, Ref
 from styx.relational.table import Table as _Table
@@ -339,10 +339,6 @@ class Context(_Context, Generic[K, S]):
     def call_external(self, function: Callable[..., R], *args: Any) -> Coroutine[Any, Any, R]: ...
 
 class Table(_Table, Generic[W]): ...
-
-class Page(_Page, Generic[W]):
-    rows: list[W]
-    next: str | None
 
 class Rows(_Rows, Generic[W]):
     @overload  # type: ignore[override]

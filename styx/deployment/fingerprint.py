@@ -47,6 +47,9 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
         digest.update(_encode((name, type_shape(operator.state_type), operator.migration is not None)))
         # A hint decides a transaction's place and outcome, and may be computed: no source shows it then.
         digest.update(_encode([(each, operator.functions[each].hints) for each in sorted(operator.functions)]))
+        on_partitions = operator.partitions.functions
+        if on_partitions:  # an app without any keeps the digest that it has
+            digest.update(_encode([(each, on_partitions[each].hints) for each in sorted(on_partitions)]))
     sourceless = set()
     for name in sorted(modules):
         source = source_of(name)
@@ -61,10 +64,11 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
 
 def _functions(app: App) -> Iterator[types.FunctionType]:
     for _, operator in sorted(app.operators.items()):
-        for name in sorted(operator.functions):
-            function = inspect.unwrap(operator.functions[name].func)
-            if isinstance(function, types.FunctionType):
-                yield function
+        for functions in (operator.functions, operator.partitions.functions):
+            for name in sorted(functions):
+                function = inspect.unwrap(functions[name].func)
+                if isinstance(function, types.FunctionType):
+                    yield function
         part_of = operator.key_space.partition_key
         if isinstance(part_of, types.FunctionType):
             yield part_of

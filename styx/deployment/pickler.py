@@ -27,6 +27,7 @@ from styx.deployment.user_code import finds_user_code, imported_names, is_user_c
 from styx.errors import ConfigurationError
 from styx.model.app import App
 from styx.model.operator import Operator
+from styx.model.partition_function import declared_function
 
 _NOT_PACKED: Final = frozenset({"__builtins__", "__cached__", "__loader__", "__path__", "__spec__", "__name__"})
 _INSTANCES: Final[Sequence[tuple[Any, Callable[[Any], Any]]]] = (
@@ -116,11 +117,13 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
         """Annotations of registered functions as types: elsewhere their text could not be resolved."""
         if operator.migration is not None:
             self._annotations[id(operator.migration.function)] = operator.migration.annotations
-        for function in operator.functions.values():
+        functions = [(each, each.func) for each in operator.functions.values()]
+        functions += [(each, declared_function(each)) for each in operator.partitions.functions.values()]
+        for function, func in functions:
             signature = function.signature
             resolved = {parameter.name: parameter.annotation for parameter in signature.parameters}
             resolved["return"] = signature.result_type
-            for one in (function.func, inspect.unwrap(function.func)):
+            for one in (func, inspect.unwrap(func)):
                 self._annotations[id(one)] = resolved
 
     # Called by the pickler ---------------------------------------------------------------------------------

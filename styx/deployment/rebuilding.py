@@ -6,7 +6,7 @@ A pickled app refers to functions of this module by name.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from styx.deployment.classes import Reduced
 from styx.model.function_spec import NO_HINTS
 from styx.model.operator import Operator
+from styx.model.partition_function import declared_function
 
 
 def make_function(
@@ -98,11 +99,13 @@ class Declaration(NamedTuple):
     functions: list[Callable[..., Any]]
     migrate: Callable[[Any], Any] | None = None
     hints: Mapping[str, dict[str, bool]] = {}
+    partition_functions: Sequence[Callable[..., Any]] = ()
 
 
 def declaration(operator: Operator) -> Declaration:
     """The declaration of `operator`."""
     key_type = operator.key_type
+    functions = [*operator.functions.items(), *operator.partitions.functions.items()]
     return Declaration(
         operator.name,
         operator.n_partitions,
@@ -111,7 +114,8 @@ def declaration(operator: Operator) -> Declaration:
         operator.key_space.partition_key,
         [function.func for function in operator.functions.values()],
         None if operator.migration is None else operator.migration.function,
-        {name: each.hints._asdict() for name, each in operator.functions.items() if each.hints != NO_HINTS},
+        {name: each.hints._asdict() for name, each in functions if each.hints != NO_HINTS},
+        [declared_function(function) for function in operator.partitions.functions.values()],
     )
 
 
@@ -128,3 +132,6 @@ def declare(operator: Operator, declared: Declaration) -> None:
     )
     for function in declared.functions:
         operator.register(**declared.hints.get(function.__name__, {}))(function)
+    for function in declared.partition_functions:
+        read_only = declared.hints.get(function.__name__, {}).get("read_only", False)
+        operator.register_partition(read_only=read_only)(function)

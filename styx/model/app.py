@@ -9,6 +9,7 @@ from typing import Any
 from styx.errors import ConfigurationError, UnknownOperator
 from styx.model.function_spec import FunctionSpec
 from styx.model.operator import Operator
+from styx.model.partition_function import Partitions
 from styx.model.table_names import owner_of
 from styx.relational.row_indexes import RowIndex
 from styx.relational.table import Table
@@ -37,8 +38,11 @@ class App:
             by_name[operator.name] = operator
             for function in operator.functions.values():
                 _ = function.signature  # resolves annotations now: a wrong one fails here, not at the first request
+            for function in operator.partitions.functions.values():
+                _ = function.signature
         self.operators: Mapping[str, Operator] = MappingProxyType(by_name)
         self._by_name = by_name
+        self._partitions = {each.partitions.name: each.partitions for each in by_name.values()}
         self.resolved: dict[tuple[Any, Any], FunctionSpec] = {}
         self.logs = False
 
@@ -55,17 +59,26 @@ class App:
         return operator
 
     def resolve(self, operator: Any, function: Any) -> FunctionSpec:
-        """An operator's function, both by name or by themselves; raises `UnknownOperator` or `UnknownFunction`."""
+        """An operator's function, both by name or by themselves; raises `UnknownOperator` or `UnknownFunction`.
+
+        An operator's `Partitions` stand for themselves only: their name is for calls between workers (`resolve_call`),
+        and a client that sends it gets `UnknownOperator`.
+        """
         try:
             found = self.resolved.get((operator, function))
         except TypeError:  # not hashable
             found = None
         if found is None:
-            target = self.operator(operator)
+            partitions = isinstance(operator, Partitions) and self._partitions.get(operator.name) is operator
+            target = operator if partitions else self.operator(operator)
             found = target.function(function)
             if operator is target or type(operator) is str:  # any number of others may have its name
                 self.resolved[operator, function] = found
         return found
+
+    def resolve_call(self, operator: str, function: str) -> FunctionSpec:
+        """The function that a call between workers names: as `resolve`, or a partition function."""
+        return self.resolve(self._partitions.get(operator, operator), function)
 
     def table(self, full_name: str) -> Table | None:
         """The declared table whose rows a slot keeps under this name, such as `cart/items`; None if it is not one."""

@@ -16,6 +16,7 @@ from styx.errors import ConfigurationError, UnknownFunction
 from styx.model.entity_handle import EntityReference
 from styx.model.function_spec import BUILT_IN, NO_HINTS, FunctionSpec, Hints, UserFunction
 from styx.model.limits import NAME_CHARS_MAX
+from styx.model.partition_function import Partitions
 from styx.model.partitioning import Key, KeySpace, KeyType
 from styx.model.placement import check_partition_key
 from styx.relational.table import Table
@@ -81,6 +82,7 @@ class Operator:
         self.tables: dict[str, Table] = {}
         self._by_callable: dict[Any, FunctionSpec] = {}
         self.key_space = KeySpace(name, self.key_type, n_partitions, partition_key)
+        self.partitions = Partitions(name, n_partitions)
         self.encode_state: Callable[[Any], bytes] = encode_strict
         self.pack_state: Callable[[Any], bytes] = pack_strict
         self.decode_state: Callable[[bytes], Any] = decode_plain
@@ -136,6 +138,29 @@ class Operator:
             return lambda function: self._register(function, hints)
         return self._register(func, hints)
 
+    @overload
+    def register_partition(self, func: F) -> F: ...
+
+    @overload
+    def register_partition(self, *, read_only: bool = False) -> Callable[[F], F]: ...
+
+    def register_partition(self, func: Any = _ABSENT, *, read_only: bool = False) -> Any:
+        """Registers a partition function under its own name and returns it unchanged: `@cart.register_partition`.
+
+        It gets a `PartitionContext`, and runs once on each partition of the operator when another function calls it
+        with `ctx.call_all` or `ctx.call_all_async`. No client can call it. `read_only` is as for `register`.
+
+        Raises `ConfigurationError` as `register`.
+        """
+        hints = self._hints(read_only=read_only)
+        if func is _ABSENT:
+            return lambda function: self._register_partition(function, hints)
+        return self._register_partition(func, hints)
+
+    def _register_partition(self, func: F, hints: Hints) -> F:
+        self.partitions.add(self._checked_name(func), func, hints)
+        return func
+
     def _hints(self, **given: Any) -> Hints:
         """The hints that `register` was given, checked."""
         for name, value in given.items():
@@ -189,6 +214,12 @@ class Operator:
         return table
 
     def _register(self, func: F, hints: Hints) -> F:
+        name = self._checked_name(func)
+        self.functions[name] = self._by_callable[func] = self.spec(name, func, hints)
+        return func
+
+    def _checked_name(self, func: Any) -> str:
+        """The name to register `func` under; raises `ConfigurationError` for what cannot be registered."""
         name = getattr(func, "__name__", None)
         if inspect.isasyncgenfunction(func):
             raise ConfigurationError(
@@ -208,10 +239,9 @@ class Operator:
             raise ConfigurationError(
                 f"operator {self.name!r}: the name {name!r} is the engine's own; rename the function"
             )
-        if name in self.functions:
+        if name in self.functions or name in self.partitions.functions:
             raise ConfigurationError(f"operator {self.name!r} has a function {name!r} already; rename one of them")
-        self.functions[name] = self._by_callable[func] = self.spec(name, func, hints)
-        return func
+        return str(name)
 
     def spec(self, name: str, func: UserFunction, hints: Hints = NO_HINTS) -> FunctionSpec:
         """The specification of a function on this operator, registered or built in."""
@@ -227,7 +257,14 @@ class Operator:
             spec = None
         if spec is None:
             known = ", ".join(sorted(self.functions)) or "none"
-            raise UnknownFunction(f"operator {self.name!r} has no function {_name_of(wanted)}; it has: {known}")
+            hint = (
+                " It is a partition function, which runs on all partitions: a function calls it with ctx.call_all"
+                if self.partitions.has(wanted)
+                else ""
+            )
+            raise UnknownFunction(
+                f"operator {self.name!r} has no function {_name_of(wanted)}; it has: {known}{hint and '.'}{hint}"
+            )
         return spec
 
     def has(self, wanted: Any) -> bool:

@@ -212,3 +212,25 @@ class KeySpace:
             return [value % n_partitions % n_slots for value in map(self._hash, keys)]
         except BaseException:  # noqa: BLE001 - the app's own function; key by key, the error names the one it failed for
             return [self.partition_of(key, n_slots) % n_slots for key in keys]
+
+
+class PartitionNumbers(KeySpace):
+    """The keys of the internal operator whose entities are the partitions of another: their numbers, from 0."""
+
+    __slots__ = ()
+
+    def __init__(self, operator: str, n_partitions: int | None) -> None:
+        super().__init__(operator, KeyType(int), n_partitions, None)
+
+    def count(self, n_slots: int) -> int:
+        """How many partitions there are."""
+        return self._n_partitions or n_slots
+
+    def partition_of(self, key: Any, n_slots: int) -> int:
+        """The number itself."""
+        number: int = key
+        return number
+
+    def slots_of(self, keys: Sequence[Key], n_slots: int) -> list[int]:
+        """The slot of each partition."""
+        return [self.slot_of(key, n_slots) for key in keys]

@@ -7,8 +7,7 @@ to the rows, and may be given to a client.
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from types import GenericAlias
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -21,16 +20,14 @@ from styx.values.codec import shown
 _encode = msgspec.msgpack.Encoder(decimal_format="string").encode
 
 
-class Page(msgspec.Struct):
+T = TypeVar("T")
+
+
+class Page(msgspec.Struct, Generic[T]):
     """`rows` in the order of the query. `next` is what to give as `after` for the next page, None if there is none."""
 
-    rows: list[Any]
+    rows: list[T]
     next: str | None
-
-    @classmethod
-    def __class_getitem__(cls, types: Any) -> Any:
-        """`Page[Item]`: the type of the rows, for type checkers (`styx/typed.pyi`)."""
-        return GenericAlias(cls, types)
 
 
 def cursor_of(index: RowIndex, position: Position) -> str:
