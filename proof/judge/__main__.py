@@ -18,10 +18,12 @@ from proof.judge.app import app
 from proof.judge.claimed_order import problems, shared_ids
 from proof.judge.recorded import KINDS, Kind, Recorded, load
 from proof.judge.recording import NUMBERS_PER_KIND, recorded_of
+from proof.judge.rows.pairs import PROBLEMS_MAX, Paired, run_pairs
 from proof.judge.rows.verdict import check_rows
 from styx.client.base import Client
 from styx.client.connect import connect
 from styx.client.credential import from_environment
+from styx.client.embedded import embedded
 from styx.errors import ConfigurationError
 from styx.testing.fixture import embedded_cluster
 
@@ -46,10 +48,16 @@ def main(arguments: list[str] | None = None) -> int:
     cluster = commands.add_parser("cluster", help="the same on a cluster of real processes, with faults")
     cluster_command.add_options(cluster)
     cluster.add_argument("--out", type=Path, default=Path("judged"), help="where the histories are written")
+    pairs = commands.add_parser("pairs", help="pairs of transactions that want one unique value: one must get it")
+    pairs.add_argument("--pairs", type=int, default=100_000)
+    pairs.add_argument("--processes", type=int, default=5, help="pairs at the same time; with more, fewer of them meet")
+    pairs.add_argument("--seed", type=int, default=0)
     check = commands.add_parser("check", help="judge histories recorded before")
     check.add_argument("folder", type=Path)
     options = parser.parse_args(arguments)
     try:
+        if options.command == "pairs":
+            return told_of_pairs(asyncio.run(_pairs(options)))
         adya.find_adya()
         if options.command == "check":
             return _worst([judge(recorded, options.folder) for recorded in load(options.folder)])
@@ -83,6 +91,14 @@ def judge(recorded: Recorded, folder: Path) -> int:
     return 0 if valid else 2
 
 
+def told_of_pairs(paired: Paired) -> int:
+    """Prints what became of pairs. Returns the exit status."""
+    print(paired)
+    for problem in paired.problems[:PROBLEMS_MAX]:
+        print(problem)
+    return 1 if paired.problems else 0
+
+
 def _worst(statuses: list[int]) -> int:
     """The worst exit status. An anomaly is worse than no decision."""
     return 1 if 1 in statuses else max(statuses)
@@ -102,6 +118,11 @@ def _judged(recorded: Recorded, folder: Path) -> int:
 
 def _run(options: argparse.Namespace, model: Kind) -> Recorded:
     return asyncio.run(_remote(options, model) if options.url else _own(options, model))
+
+
+async def _pairs(options: argparse.Namespace) -> Paired:
+    async with embedded(app) as client:
+        return await run_pairs([client], pairs=options.pairs, processes=options.processes, seed=options.seed, first=0)
 
 
 async def _remote(options: argparse.Namespace, model: Kind) -> Recorded:

@@ -6,6 +6,7 @@ come its branches, which run at the same time and give no result: what they saw 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -45,6 +46,16 @@ books = shelf.table(
 )
 
 
+class Name(msgspec.Struct, array_like=True):
+    """A row whose name no other row of the shelf has."""
+
+    id: int
+    name: int
+
+
+names = shelf.table("names", Name, key="id", indexes=[Index("by_name", equal="name", unique=True)])
+
+
 # Requests --------------------------------------------------------------------------------------------------
 
 
@@ -72,6 +83,21 @@ async def near(ctx: Context, operations: list[Operation], branches: list[Operati
 async def look(ctx: Context, operations: list[Operation], branches: list[Operation], fails: bool) -> list[Any]:
     """As `transact`, of queries only."""
     return await transact(ctx, operations, branches, fails)
+
+
+async def claim(ctx: Context, at: int, id: int, name: int, later: bool) -> None:
+    """Inserts a row with a name, on the shelf `at`; if `later`, with another name first. Both may be taken."""
+    if at != ctx.key:
+        await ctx.call(shelf, "claim", at, (at, id, name, later))
+        return
+    await ctx.rows(names).insert(Name(id, ~id if later else name))
+    if later:
+        await ctx.rows(names).update(id, name=name)
+
+
+async def claimed(ctx: Context) -> list[list[int]]:
+    """The id and name of each row."""
+    return [[row.id, row.name] for row in await ctx.rows(names).select()]
 
 
 # Operations ------------------------------------------------------------------------------------------------
@@ -173,8 +199,10 @@ def _conditions(conditions: Conditions) -> dict[str, Any]:
     return {column: between(*wanted) if isinstance(wanted, list) else wanted for column, wanted in conditions.items()}
 
 
-for _function in (transact, act):
+_WRITERS: Final[list[Callable[..., Any]]] = [transact, act, claim]
+_READERS: Final[list[Callable[..., Any]]] = [look, peek, claimed]
+for _function in _WRITERS:
     shelf.register(_function)
 shelf.register(local=True)(near)
-for _function in (look, peek):
+for _function in _READERS:
     shelf.register(read_only=True)(_function)

@@ -18,6 +18,8 @@ from styx.client.embedded import embedded
 from styx.relational.index_range import IndexRange
 from styx.worker import current_cell, footprint, validation
 from styx.worker.footprint import RowCell
+from styx.worker.range_read import read_range
+from styx.worker.range_validation import conflicts_of_ranges
 from styx.worker.transaction_rows import Images, TransactionRows
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation
@@ -43,7 +45,7 @@ def _for_membership(slot: Any, accesses: Any, gone: Any) -> set[int]:
     return CONFLICTS(slot, accesses, gone)
 
 
-CONFLICTS: Final = validation.conflicts_of_ranges
+CONFLICTS: Final = conflicts_of_ranges
 
 
 def only_where_a_row_was_matters(patch: pytest.MonkeyPatch) -> None:
@@ -86,8 +88,7 @@ def a_query_does_not_see_its_transactions_writes(patch: pytest.MonkeyPatch) -> N
 
 
 def the_lock_phase_queries_the_starting_state(patch: pytest.MonkeyPatch) -> None:
-    original = current_cell.read_range
-    patch.setattr(current_cell, "read_range", lambda slot, wanted, n_slots, over: original(slot, wanted, n_slots, {}))
+    patch.setattr(current_cell, "read_range", lambda slot, wanted, n_slots, *_: read_range(slot, wanted, n_slots, {}))
 
 
 def a_range_with_a_limit_ends_before_its_last_row(patch: pytest.MonkeyPatch) -> None:
