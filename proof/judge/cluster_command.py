@@ -14,7 +14,7 @@ from pathlib import Path
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
 from proof.cluster.services import Service, local_services
 from proof.judge.on_cluster import FAULTS, WAYS, OnCluster, Plan, Struck, record_on_cluster
-from proof.judge.recorded import KINDS, Recorded
+from proof.judge.recorded import KINDS
 from styx.errors import ConfigurationError
 
 APP = "proof.judge.app:app"
@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--s3-endpoint", metavar="URL", help="beside --kafka; default: a directory")
 
 
-def run(options: argparse.Namespace) -> list[Recorded]:
+def run(options: argparse.Namespace) -> OnCluster:
     """Records as the options say. Raises `ConfigurationError`, `OSError`, or `ChildFailed`."""
     plan = _plan(options)
     # aiokafka logs each attempt to reach a broker that is away.
@@ -77,7 +77,7 @@ def _plan(options: argparse.Namespace) -> Plan:
 
 def _recorded(
     options: argparse.Namespace, plan: Plan, kafka: str, s3_endpoint: str | None, broker: Service
-) -> list[Recorded]:
+) -> OnCluster:
     # A name by the time, so that the topics of an earlier run are not used.
     name = f"judge-{time.time_ns() // 1_000_000}"
     directory = Path(tempfile.mkdtemp(prefix="styx-judge-"))
@@ -98,7 +98,7 @@ def _recorded(
 
     recorded = asyncio.run(record())
     print(f"the processes counted: {recorded.counted}", flush=True)
-    return recorded.histories
+    return recorded
 
 
 def _tell(struck: Struck) -> None:

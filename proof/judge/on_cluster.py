@@ -23,6 +23,7 @@ from proof.judge.counted import Counted
 from proof.judge.record import TRY_AGAIN
 from proof.judge.recorded import KINDS, Kind, Recorded
 from proof.judge.recording import NUMBERS_PER_KIND, recorded_of
+from proof.judge.rows.pairs import Paired, run_pairs
 from styx.client.base import Client
 from styx.client.connect import connect
 from styx.testing.patience import PATIENCE_SECONDS
@@ -38,7 +39,11 @@ ANSWER_SECONDS_MAX: Final = PATIENCE_SECONDS
 """The longest time without a reply after a fault was mended."""
 ATTEMPT_SECONDS_MAX: Final = 5.0
 ATTEMPT_PAUSE_SECONDS: Final = 0.1
-PULSE_NUMBER: Final = NUMBERS_PER_KIND * len(KINDS)
+PAIRS_MAX: Final = 100_000
+PAIR_PROCESSES: Final = 2
+PAIRS_FIRST: Final = NUMBERS_PER_KIND * len(KINDS)
+"""The first of the shelves of pairs."""
+PULSE_NUMBER: Final = PAIRS_FIRST + NUMBERS_PER_KIND
 """The entity that is read to see whether a cluster answers. No transaction uses it."""
 
 
@@ -85,6 +90,7 @@ FAULTS: Final[dict[str, Fault]] = {"worker": _worker, "coordinator": _coordinato
 class Plan:
     """The length of a recording: `seconds`, or until all `transactions` are done, and at least until each fault has
     struck. `processes` and `transactions` are numbers for each model. The processes use Kafka and the gateway in turn.
+    If rows are recorded, so are at most `pairs` pairs of transactions that want one unique value.
     """
 
     models: Sequence[Kind] = KINDS
@@ -94,6 +100,7 @@ class Plan:
     processes: int = 10
     transactions: int = TRANSACTIONS_MAX
     keys: int = 8
+    pairs: int = PAIRS_MAX
     seed: int = 0
 
 
@@ -105,9 +112,10 @@ class Struck(NamedTuple):
 
 
 class OnCluster(NamedTuple):
-    """One history of each model, and what the processes have counted meanwhile."""
+    """One history of each model, what became of the pairs, and what the processes have counted meanwhile."""
 
     histories: list[Recorded]
+    paired: Paired
     counted: Counted
 
 
@@ -140,20 +148,30 @@ async def record_on_cluster(
                 )
                 for model in plan.models
             ]
+            pairs = tasks.create_task(
+                run_pairs(
+                    clients[::-1],
+                    pairs=plan.pairs if "rows" in plan.models else 0,
+                    processes=PAIR_PROCESSES,
+                    seed=plan.seed,
+                    first=PAIRS_FIRST,
+                    enough=enough,
+                )
+            )
             failed: ChildFailed | None = None
             try:
                 await _strike(cluster, kafka, clients[0], plan, counted, tell)
                 await asyncio.wait(recordings, timeout=max(began_s + plan.seconds - loop.time(), STEADY_SECONDS))
             except ChildFailed as failure:  # alone, not in the group that the tasks' block raises
                 failed = failure
-                for recording in recordings:
-                    recording.cancel()
+                for task in (*recordings, pairs):
+                    task.cancel()
             enough.set()
         if failed is not None:
             raise failed
         cluster.check()
         await counted.ask(cluster)
-        return OnCluster([recording.result() for recording in recordings], counted)
+        return OnCluster([recording.result() for recording in recordings], pairs.result(), counted)
 
 
 async def _strike(
