@@ -15,6 +15,7 @@ from styx.deployment.classes import Reduced
 from styx.model.function_spec import NO_HINTS
 from styx.model.operator import Operator
 from styx.model.partition_function import declared_function
+from styx.relational.table import Table
 
 
 def make_function(
@@ -88,7 +89,7 @@ def _options(codec: Any, *names: str) -> dict[str, Any]:
 
 class Declaration(NamedTuple):
     """The arguments of `Operator`, and its registered functions in their order. `hints` are the functions' by name,
-    those that are given; packages of releases that knew none lack them.
+    those that are given, and `tables` are its tables in their order; packages of releases that knew none lack them.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Declaration(NamedTuple):
     migrate: Callable[[Any], Any] | None = None
     hints: Mapping[str, dict[str, bool]] = {}
     partition_functions: Sequence[Callable[..., Any]] = ()
+    tables: tuple[Table, ...] = ()
 
 
 def declaration(operator: Operator) -> Declaration:
@@ -116,11 +118,20 @@ def declaration(operator: Operator) -> Declaration:
         None if operator.migration is None else operator.migration.function,
         {name: each.hints._asdict() for name, each in functions if each.hints != NO_HINTS},
         [declared_function(function) for function in operator.partitions.functions.values()],
+        tuple(operator.tables.values()),
     )
 
 
-def declare(operator: Operator, declared: Declaration) -> None:
-    """Declares an empty operator as `declared` says, with every check; raises `ConfigurationError`."""
+def table_declaration(table: Table) -> dict[str, Any]:
+    """The arguments of `Operator.table`, by name."""
+    migrate = None if table.migration is None else table.migration.function
+    return {**table.given, "was": table.was, "migrate": migrate}
+
+
+def declare(operator: Operator, declared: Declaration, tables: Mapping[int, dict[str, Any]]) -> None:
+    """Declares an empty operator as `declared` says, with every check; `tables` are the declarations of the empty
+    tables by their ids. Raises `ConfigurationError`.
+    """
     Operator.__init__(
         operator,
         declared.name,
@@ -130,6 +141,8 @@ def declare(operator: Operator, declared: Declaration) -> None:
         partition_key=declared.partition_key,
         migrate=declared.migrate,
     )
+    for table in declared.tables:
+        operator.declare_table(table, **tables[id(table)])
     for function in declared.functions:
         operator.register(**declared.hints.get(function.__name__, {}))(function)
     for function in declared.partition_functions:

@@ -102,7 +102,7 @@ class Operator:
             self.encode_state = self.pack_state = typed.encode
             self.decode_state, self.unpack_state = typed.decode, typed.unpack
             self.typed_state = typed
-            self.migration = None if migrate is None else Migration(name, migrate)
+            self.migration = None if migrate is None else Migration(f"operator {name!r}", migrate)
 
     def __class_getitem__(cls, types: Any) -> Any:
         """`Operator[str, Account]`: the type of its keys and of its states, for type checkers (`styx/typed.pyi`)."""
@@ -186,30 +186,31 @@ class Operator:
         checks: Any = (),
         references: Any = (),
         auto: str | None = None,
+        was: str = "",
+        migrate: Callable[[Any], Any] | None = None,
     ) -> Table:
         """Declares a table: each entity of the operator has rows of `row_type` in it, which `ctx.rows(table)` reaches.
 
         `row_type`: a `msgspec.Struct` or a dataclass, whose fields are the columns. `key`: the column, or columns, of
         the primary key, by which an entity has one row at most. `indexes`, `checks` and `references`: `Index`, `Check`
         and `Ref` objects. `auto`: the engine makes the key of a row that has its column's default: "unique", a text
-        that is given once in the deployment, or "serial", the entity's next number.
+        that is given once in the deployment, or "serial", the entity's next number. `was`: the name that the table had
+        before. `migrate`: a plain, deterministic function that makes a row of one that an earlier version stored and
+        that `row_type` does not read whole; it works as the operator's own one, and leaves the primary key as it is.
 
         Raises `ConfigurationError` that says all that is wrong.
         """
+        given = {"key": key, "indexes": indexes, "checks": checks, "references": references, "auto": auto, "was": was}
+        return self.declare_table(Table.__new__(Table), name, row_type, migrate, **given)
+
+    def declare_table(
+        self, table: Table, name: str, row_type: Any, migrate: Callable[[Any], Any] | None, **given: Any
+    ) -> Table:
+        """Makes the table of an empty one, to which others may refer already; as `table`."""
         if isinstance(name, str) and name in self.tables:
             raise ConfigurationError(f"operator {self.name!r} has a table {name!r} already; rename one of them")
-        parts = len(self.key_type.parts) or 1
-        table = Table(
-            self.name,
-            parts,
-            name,
-            row_type,
-            key=key,
-            indexes=indexes,
-            checks=checks,
-            references=references,
-            auto=auto,
-        )
+        migration = None if migrate is None else Migration(f"table '{self.name}/{name}'", migrate)
+        table.__init__(self.name, len(self.key_type.parts) or 1, name, row_type, migration=migration, **given)  # type: ignore[misc]
         self.tables[name] = table
         return table
 
@@ -300,18 +301,18 @@ def _name_of(wanted: Any) -> str:
 
 
 class Migration:
-    """`migrate=`: a function from the state that an earlier version stored to the state of the present code.
+    """`migrate=`: a function from the state or row that an earlier version stored to the one of the present code.
 
     Its argument is decoded by its parameter's annotation, without one (or with Any) as plain data.
-    `styx.schema.state_reading` decides for which entities it is called.
+    `styx.schema.state_reading` decides for which entities or rows it is called. `declared`: as messages name its owner.
 
     `annotations` are the function's, resolved. Raises `ConfigurationError` for what could only fail later.
     """
 
     __slots__ = ("annotations", "decode", "function")
 
-    def __init__(self, operator: str, function: Callable[[Any], Any]) -> None:
-        what = f"operator {operator!r}: migrate={shown(getattr(function, '__name__', function))}"
+    def __init__(self, declared: str, function: Callable[[Any], Any]) -> None:
+        what = f"{declared}: migrate={shown(getattr(function, '__name__', function))}"
         if not callable(function) or inspect.isclass(function):
             raise ConfigurationError(f"{what} is not a function: {_MIGRATE_ADVICE}")
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):

@@ -5,6 +5,7 @@ Declarations only, as an operator holds them. `styx.model.rows` reads and writes
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import GenericAlias
 from typing import Any, Final
 
@@ -16,8 +17,8 @@ from styx.relational.query import EQUAL, Conditions, Plan, conditions_text, oper
 from styx.relational.reference import Reference
 from styx.relational.row_indexes import ColumnIndex, RowIndex
 from styx.relational.row_type import RowType
-from styx.relational.table_declaration import TableDeclaration
-from styx.values.codec import shown
+from styx.relational.table_declaration import TableDeclaration, all_of
+from styx.values.codec import TypedState, shown
 
 PLANS_MAX: Final = 1_000
 """Kinds of queries of a table whose plans are kept."""
@@ -28,7 +29,9 @@ class Table:
 
     `full_name`: `cart/items`, under which a slot keeps the rows. `indexes`: number 0 is the primary key.
     `entity_parts`: how many parts of a row's key are the entity's. `auto`: "unique", "serial" or None.
-    `referenced_by`: references of tables that were declared later, and its own to itself.
+    `referenced_by`: references of tables that were declared later, and its own to itself. `was`: the name that it had
+    in an earlier version, "" if none. `migration` converts rows that an earlier version stored. `given`: the arguments
+    of `Operator.table` by name, but for these two.
     """
 
     __slots__ = (
@@ -40,14 +43,17 @@ class Table:
         "delicate",
         "entity_parts",
         "full_name",
+        "given",
         "indexes",
         "key",
+        "migration",
         "name",
         "operator",
         "referenced_by",
         "references",
         "row_type",
         "unique",
+        "was",
     )
 
     def __init__(
@@ -62,12 +68,27 @@ class Table:
         checks: Any = (),
         references: Any = (),
         auto: Any = None,
+        was: str = "",
+        migration: Any = None,
     ) -> None:
+        indexes, checks, references = all_of(indexes), all_of(checks), all_of(references)
+        self.given = {
+            "name": name,
+            "row_type": row_type,
+            "key": key,
+            "indexes": indexes,
+            "checks": checks,
+            "references": references,
+            "auto": auto,
+        }
         declaration = TableDeclaration(self)
         self.operator = operator
         self.name = name
         declaration.check_name()
+        self.migration = migration
         self.full_name = f"{operator}/{name}"
+        self.was = was
+        declaration.check_was(was)
         self.entity_parts = entity_parts
         self.row_type: RowType = declaration.row_type(row_type)
         self.columns: dict[str, Column] = self.row_type.columns
@@ -97,6 +118,18 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.full_name!r})"
+
+    # As stored -----------------------------------------------------------------------------------------------
+
+    @property
+    def typed_state(self) -> TypedState:
+        """What encodes and decodes rows, under the name that an operator has it for its states."""
+        return self.row_type.typed
+
+    @property
+    def encode_state(self) -> Callable[[Any], bytes]:
+        """A row's bytes; raises `UnsupportedValue`."""
+        return self.row_type.encode
 
     # Keys --------------------------------------------------------------------------------------------------
 

@@ -51,6 +51,13 @@ class TableDeclaration:
                 f"letter or '_': operator {self.table.operator!r} got {shown(name)}"
             )
 
+    def check_was(self, was: Any) -> None:
+        if was != "" and (not isinstance(was, str) or not _NAME.fullmatch(was) or was == self.table.name):
+            raise ConfigurationError(
+                f"table {self.table.full_name}: was= is the name that the table had before, without its operator's: "
+                f"got {shown(was)}"
+            )
+
     def row_type(self, declared: Any) -> RowType:
         """Raises at once: without columns nothing else can be checked."""
         try:
@@ -76,7 +83,7 @@ class TableDeclaration:
         """The primary key, the declared indexes, and one for each reference whose children no other index finds."""
         table = self.table
         self._indexes = [PrimaryKey(table.full_name, 0, PRIMARY_KEY, table.entity_parts, (), table.key, True)]
-        for index in _all_of(given):
+        for index in all_of(given):
             if not isinstance(index, Index):
                 self.problems.append(f"indexes= takes Index objects, got {shown(index)}")
                 continue
@@ -85,7 +92,7 @@ class TableDeclaration:
             self._add(index.name, self._columns(what, index.equal), self._columns(what, index.order), index.unique)
         names = Counter(index.name for index in self._indexes)
         self.problems += [f"two indexes are named {name!r}" for name, times in names.items() if times > 1]
-        for reference in _all_of(references):
+        for reference in all_of(references):
             if isinstance(reference, Ref) and all(name in table.columns for name in reference.columns):
                 self._add_for(tuple(table.columns[name] for name in reference.columns))
         if len(self._indexes) - 1 > INDEXES_PER_TABLE_MAX:
@@ -150,7 +157,7 @@ class TableDeclaration:
 
     def checks(self, given: Any) -> tuple[Check, ...]:
         checks = []
-        for check in _all_of(given):
+        for check in all_of(given):
             if not isinstance(check, Check) or not callable(check.function) or not isinstance(check.name, str):
                 self.problems.append(f'checks= takes Check("name", lambda row: …) objects, got {shown(check)}')
             else:
@@ -180,7 +187,7 @@ class TableDeclaration:
         return None
 
     def references(self, given: Any) -> tuple[Reference, ...]:
-        found = [self._reference(each) for each in _all_of(given)]
+        found = [self._reference(each) for each in all_of(given)]
         return tuple(reference for reference in found if reference is not None)
 
     def _reference(self, ref: Any) -> Reference | None:
@@ -244,6 +251,6 @@ class TableDeclaration:
         return defaults if len(self.problems) == told else None
 
 
-def _all_of(given: Any) -> tuple[Any, ...]:
+def all_of(given: Any) -> tuple[Any, ...]:
     """What a parameter was given: one object, or several."""
     return tuple(given) if isinstance(given, list | tuple) else (given,)
