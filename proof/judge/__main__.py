@@ -62,8 +62,9 @@ def main(arguments: list[str] | None = None) -> int:
         if options.command == "check":
             return _worst([judge(recorded, options.folder) for recorded in load(options.folder)])
         if options.command == "cluster":
-            histories = cluster_command.run(options)
-            return _worst([_told(shared_ids(histories)), *(_judged(recorded, options.out) for recorded in histories)])
+            histories, paired, _ = cluster_command.run(options)
+            told = [_told(shared_ids(histories)), *([told_of_pairs(paired)] if paired.pairs else [])]
+            return _worst([*told, *(_judged(recorded, options.out) for recorded in histories)])
         return _worst([_judged(_run(options, model), options.out) for model in options.model or KINDS])
     except (ConfigurationError, OSError, ChildFailed) as error:
         print(error, file=sys.stderr)

@@ -36,8 +36,6 @@ def test_a_row_that_is_not_there_matches_nothing() -> None:
     assert not matches({}, None)
 
 
-@pytest.mark.parametrize(
-    ("kind", "result"), [("select", ROWS), ("keys", [1, 2, 3, 4]), ("count", 4), ("exists", True)]
-)
+@pytest.mark.parametrize(("kind", "result"), [("select", ROWS), ("keys", [1, 2, 3, 4]), ("count", 4), ("exists", True)])
 def test_each_kind_of_query_tells_its_own(kind: str, result: Any) -> None:
     assert told(kind, ROWS) == result
