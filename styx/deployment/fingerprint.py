@@ -47,13 +47,13 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
         digest.update(_encode((name, type_shape(operator.state_type), operator.migration is not None)))
         # A hint decides a transaction's place and outcome, and may be computed: no source shows it then.
         digest.update(_encode([(each, operator.functions[each].hints) for each in sorted(operator.functions)]))
+        on_partitions = operator.partitions.functions
+        if on_partitions:  # an app without any keeps the digest that it has
+            digest.update(_encode([(each, on_partitions[each].hints) for each in sorted(on_partitions)]))
     described = describe(app)
     digest.update(_encode([[one.tables for one in described.operators.values()], described.drops]))
     for table in app.tables.values():
         digest.update(_encode((table.full_name, type_shape(table.row_type.declared))))
-        on_partitions = operator.partitions.functions
-        if on_partitions:  # an app without any keeps the digest that it has
-            digest.update(_encode([(each, on_partitions[each].hints) for each in sorted(on_partitions)]))
     sourceless = set()
     for name in sorted(modules):
         source = source_of(name)

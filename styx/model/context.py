@@ -261,7 +261,7 @@ class Context(msgspec.Struct, eq=False):
 
     def rows(self, table: Any) -> Rows:
         """The entity's rows in a table that its operator declared: `await ctx.rows(items).get(7)`."""
-        return Rows(self, table)
+        return Rows(self, table, self._spec.operator, self._key)
 
     @property
     def _made(self) -> Sequence[MadeCall]:

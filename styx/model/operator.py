@@ -210,7 +210,8 @@ class Operator:
         if isinstance(name, str) and name in self.tables:
             raise ConfigurationError(f"operator {self.name!r} has a table {name!r} already; rename one of them")
         migration = None if migrate is None else Migration(f"table '{self.name}/{name}'", migrate)
-        table.__init__(self.name, len(self.key_type.parts) or 1, name, row_type, migration=migration, **given)  # type: ignore[misc]
+        given |= {"migration": migration, "partition_of": self.key_space.partition_of_flat}
+        table.__init__(self.name, len(self.key_type.parts) or 1, name, row_type, **given)  # type: ignore[misc]
         self.tables[name] = table
         return table
 

@@ -9,17 +9,22 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from datetime import datetime
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, overload
 from uuid import UUID
 
 from styx.errors import OtherPartition
 from styx.model.entity_handle import EntityOfContext, entity_of
+from styx.model.partition_rows import PartitionRows
+from styx.model.rows import Rows
 from styx.values.codec import shown
 
 if TYPE_CHECKING:
     from styx.model.context import Context
     from styx.model.function_log import FunctionLog
     from styx.model.operator import Operator
+    from styx.relational.table import Table
+
+_ALL: Final = object()
 
 
 class PartitionContext:
@@ -57,6 +62,32 @@ class PartitionContext:
             return declared.partition_of(declared.check_key(key), context._env.n_slots) == self.partition
         except BaseException as error:  # noqa: BLE001 - a key's own code can run here
             raise context._doomed(error) from None
+
+    # Rows --------------------------------------------------------------------------------------------------
+
+    @overload
+    def rows(self, table: Table) -> PartitionRows: ...
+
+    @overload
+    def rows(self, table: Table, *, of: Any) -> Rows: ...
+
+    def rows(self, table: Table, *, of: Any = _ALL) -> PartitionRows | Rows:
+        """The rows of all the partition's entities in a table of the operator, to be read by partition-wide indexes:
+        `await ctx.rows(items).select(product=7)`. With `of=` those of one entity, to be read and written.
+
+        Raises `OtherPartition` for an entity of another partition.
+        """
+        context = self._context
+        if of is _ALL:
+            return PartitionRows(context, table, self.operator)
+        if not self.holds(of):
+            raise context._doomed(
+                OtherPartition(
+                    f"{self._where()} asked for rows of {self.operator}[{shown(of)}], which is not of this partition: "
+                    "ask ctx.holds(key), or call that entity from the caller of ctx.call_all"
+                )
+            )
+        return Rows(context, table, self.operator, context._env.app.operator(self.operator).check_key(of))
 
     # Calls -------------------------------------------------------------------------------------------------
 

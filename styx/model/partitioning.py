@@ -201,6 +201,10 @@ class KeySpace:
             raise BadKey(f"partition_key of operator {self.operator!r} failed for {shown(key)}: {told}") from None
         return value % (self._n_partitions or n_slots)
 
+    def partition_of_flat(self, parts: tuple[Any, ...], n_slots: int) -> int:
+        """As `partition_of`, of a key as the keys of its rows begin with it: a tuple, for every key type."""
+        return self.partition_of(parts if self._parts else parts[0], n_slots)
+
     def slot_of(self, key: Any, n_slots: int) -> int:
         """The slot of a checked key: that of its partition, `partition_of(key) % n_slots`. Raises as `partition_of`."""
         return self.partition_of(key, n_slots) % n_slots

@@ -13,6 +13,7 @@ from styx.errors import BadQuery, CheckViolation, MissingIndex, UnsupportedValue
 from styx.relational.columns import Column
 from styx.relational.declarations import Check
 from styx.relational.explain import explanation
+from styx.relational.partition_index import PartitionIndex, PartitionOf, PartitionPlans
 from styx.relational.query import EQUAL, Conditions, Plan, conditions_text, operations_of, plan_by, plan_of
 from styx.relational.reference import Reference
 from styx.relational.row_indexes import ColumnIndex, RowIndex
@@ -29,6 +30,7 @@ class Table:
 
     `full_name`: `cart/items`, under which a slot keeps the rows. `indexes`: number 0 is the primary key.
     `entity_parts`: how many parts of a row's key are the entity's. `auto`: "unique", "serial" or None.
+    `entity_indexes`: those over the rows of one entity. `across`: the queries over partitions, by the other indexes.
     `referenced_by`: references of tables that were declared later, and its own to itself. `was`: the name that it had
     in an earlier version, "" if none. `migration` converts rows that an earlier version stored. `given`: the arguments
     of `Operator.table` by name, but for these two.
@@ -36,11 +38,13 @@ class Table:
 
     __slots__ = (
         "_plans",
+        "across",
         "auto",
         "auto_default",
         "checks",
         "columns",
         "delicate",
+        "entity_indexes",
         "entity_parts",
         "full_name",
         "given",
@@ -70,6 +74,7 @@ class Table:
         auto: Any = None,
         was: str = "",
         migration: Any = None,
+        partition_of: PartitionOf,
     ) -> None:
         indexes, checks, references = all_of(indexes), all_of(checks), all_of(references)
         self.given = {
@@ -93,7 +98,10 @@ class Table:
         self.row_type: RowType = declaration.row_type(row_type)
         self.columns: dict[str, Column] = self.row_type.columns
         self.key: tuple[Column, ...] = declaration.key(key)
-        self.indexes: tuple[RowIndex, ...] = declaration.indexes(indexes, references)
+        self.indexes: tuple[RowIndex, ...] = declaration.indexes(indexes, references, partition_of)
+        wide = tuple(index for index in self.indexes if isinstance(index, PartitionIndex))
+        self.across = PartitionPlans(self.full_name, wide, self.columns)
+        self.entity_indexes: tuple[RowIndex, ...] = tuple(each for each in self.indexes if each not in wide)
         self.checks: tuple[Check, ...] = declaration.checks(checks)
         self.auto: str | None = auto
         self.auto_default: Any = declaration.auto_default(auto)
@@ -196,7 +204,7 @@ class Table:
         if by is not None:
             plan = plan_by(self.index(by), self.columns, asked, scan)
         else:
-            plan = plan_of(self.indexes, self.columns, asked)
+            plan = plan_of(self.entity_indexes, self.columns, asked)
             if plan is None and scan:
                 plan = plan_by(self.indexes[0], self.columns, asked, True)
         if plan is None:
@@ -218,10 +226,10 @@ class Table:
 
     def index(self, name: Any) -> RowIndex:
         """The index of this name; raises `BadQuery`."""
-        for index in self.indexes:
+        for index in self.entity_indexes:
             if index.name == name:
                 return index
-        known = ", ".join(index.name for index in self.indexes)
+        known = ", ".join(index.name for index in self.entity_indexes)
         raise BadQuery(f"table {self.full_name} has no index {shown(name)}; it has: {known}")
 
     def unique_index(self, name: Any, values: tuple[Any, ...]) -> RowIndex:

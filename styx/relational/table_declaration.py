@@ -10,6 +10,7 @@ from styx.errors import ConfigurationError
 from styx.model.limits import INDEXES_PER_TABLE_MAX, NAME_CHARS_MAX
 from styx.relational.columns import Column
 from styx.relational.declarations import ON_DELETE, SCOPES, Check, Index, Ref, columns_of
+from styx.relational.partition_index import PartitionIndex, PartitionOf
 from styx.relational.query import plan_of
 from styx.relational.reference import Reference, equalities
 from styx.relational.row_indexes import ColumnIndex, PrimaryKey, RowIndex
@@ -79,7 +80,7 @@ class TableDeclaration:
                 )
         return columns
 
-    def indexes(self, given: Any, references: Any) -> tuple[RowIndex, ...]:
+    def indexes(self, given: Any, references: Any, partition_of: PartitionOf) -> tuple[RowIndex, ...]:
         """The primary key, the declared indexes, and one for each reference whose children no other index finds."""
         table = self.table
         self._indexes = [PrimaryKey(table.full_name, 0, PRIMARY_KEY, table.entity_parts, (), table.key, True)]
@@ -89,7 +90,11 @@ class TableDeclaration:
                 continue
             self._check_index(index)
             what = f"index {index.name!r}"
-            self._add(index.name, self._columns(what, index.equal), self._columns(what, index.order), index.unique)
+            equal, order = self._columns(what, index.equal), self._columns(what, index.order)
+            if index.scope == "partition":
+                self._add_across(index.name, equal, order, partition_of)
+            else:
+                self._add(index.name, equal, order, index.unique)
         names = Counter(index.name for index in self._indexes)
         self.problems += [f"two indexes are named {name!r}" for name, times in names.items() if times > 1]
         for reference in all_of(references):
@@ -117,8 +122,18 @@ class TableDeclaration:
             )
         )
 
+    def _add_across(
+        self, name: str, equal: tuple[Column, ...], order: tuple[Column, ...], partition_of: PartitionOf
+    ) -> None:
+        table, number = self.table, len(self._indexes)
+        decode = table.row_type.decode
+        self._indexes.append(
+            PartitionIndex(table.full_name, number, name, table.entity_parts, equal, order, decode, partition_of)
+        )
+
     def _add_for(self, columns: tuple[Column, ...]) -> None:
-        plan = plan_of(self._indexes, self.table.columns, equalities(columns))
+        of_entities = [index for index in self._indexes if not isinstance(index, PartitionIndex)]
+        plan = plan_of(of_entities, self.table.columns, equalities(columns))
         if plan is None or plan.filters:
             names = "_".join(column.name for column in columns)
             self._add(f"reference {names}", columns, (), False)
@@ -130,9 +145,12 @@ class TableDeclaration:
             self.problems.append(f"index {index.name!r} needs columns: equal=… or order=…")
         if index.scope not in SCOPES:
             self.problems.append(f"index {index.name!r}: scope= is one of {', '.join(SCOPES)}")
-        elif index.scope != "entity":
+        elif index.scope == "app":
+            self.problems.append(f'index {index.name!r}: scope="app" is not there yet; use "entity" or "partition"')
+        elif index.scope == "partition" and index.unique:
             self.problems.append(
-                f'index {index.name!r}: scope="{index.scope}" is not there yet; an index holds the rows of one entity'
+                f"index {index.name!r}: unique=True is for the rows of one entity. Which entities share a partition "
+                "depends on the number of slots, and must not decide what is a violation"
             )
         for name in (*index.equal, *index.order):
             if name in PARAMETERS:
@@ -213,7 +231,7 @@ class TableDeclaration:
         if len(columns) != len(ref.columns) or not self._fits(what, columns, parent):
             return None
         defaults = self._defaults(what, ref, columns)
-        plan = plan_of(table.indexes, table.columns, equalities(columns))
+        plan = plan_of(table.entity_indexes, table.columns, equalities(columns))
         if plan is None or defaults is None:
             return None
         return Reference(table, columns, parent, ref.on_delete, defaults, plan)
