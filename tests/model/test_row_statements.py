@@ -497,5 +497,5 @@ def test_a_value_that_an_index_cannot_order_is_refused() -> None:
     done(rows.put(Measured(1, 1.0, datetime(2026, 1, 1, tzinfo=UTC))))
     with pytest.raises(UnsupportedValue, match="table shop/rows, column 'length': NaN has no place in an order"):
         rows.put(Measured(1, float("nan")))
-    with pytest.raises(UnsupportedValue, match="table shop/rows, column 'at': .* has no time zone"):
+    with pytest.raises(UnsupportedValue, match=r"table shop/rows, column 'at': .* has no time zone"):
         rows.update(1, at=datetime(2026, 1, 1))  # noqa: DTZ001 - on purpose

@@ -139,7 +139,7 @@ async def move(ctx: AccountContext) -> styx.Page[Movement]:
     kept: Movement = await rows.get(1, first)
     await rows.put(kept)
     dear = await rows.select(amount=styx.at_least(Decimal(1)), last=1)
-    dear[0].amont  # wrong
+    print(dear[0].amont)  # wrong
     number: int = await rows.count(amount=dear[0].amount)
     await rows.select(first=number)
     await rows.select(first="1")  # wrong
