@@ -201,7 +201,7 @@ class Epoch:
             return
         if self._done is not None:
             self._tell(self._done)
-        self._tell(Conflicts(self._generation.number, self.number, self._conflicts))
+        self._tell(Conflicts(self._generation.number, self.number, self._conflicts, self._unlocked))
         self._done = self._conflicts = None
 
     # Commit ------------------------------------------------------------------------------------------------

@@ -241,6 +241,23 @@ def test_a_lock_phase_that_begins_anew_has_all_its_rounds_again() -> None:
     assert decided(both, patched(3, [5]), patched(3, [])).excluded == [(5, None)]
 
 
+def test_in_a_replay_who_was_cut_in_the_first_run_is_not_among_those_left() -> None:
+    def run(unlocked: list[int]) -> EpochBarriers:
+        both = EpochBarriers(GENERATION, EPOCH, range(2), PatchRounds(1, 8, 2))
+        for worker in (0, 1):
+            both.take(worker, done(collided=(5, 9) if worker else ()), nothing)
+        both.take(0, conflicts(), nothing)
+        commit = both.take(1, Conflicts(GENERATION, EPOCH, [], unlocked), nothing)
+        assert isinstance(commit, Commit)
+        assert commit.locked == [5, 9], "the lock phase carries both"
+        return both
+
+    first, replay = run([]), run([9])
+    decided(first, LockReport(GENERATION, EPOCH, 0, [], [9]), report(0, {}))
+    assert decided(first, patched(1, [5]), patched(1, [])).excluded == []
+    assert decided(replay, patched(0, [5]), patched(0, [])).excluded == []
+
+
 # What can only be a bug ----------------------------------------------------------------------------------------
 
 
