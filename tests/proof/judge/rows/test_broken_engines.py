@@ -22,6 +22,7 @@ from styx.worker.footprint import Footprint, RowCell
 from styx.worker.range_read import read_range
 from styx.worker.range_validation import conflicts_of_ranges
 from styx.worker.transaction_rows import Images, TransactionRows
+from styx.worker.written_rows import WrittenRows
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation
 
@@ -96,11 +97,11 @@ def _keep(patch: pytest.MonkeyPatch, method: str) -> None:
 
 
 def a_query_does_not_see_its_transactions_writes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(TransactionRows, "over", lambda self, table, chain: {})
+    patch.setattr(TransactionRows, "seen", lambda self, index, chain: WrittenRows().of(index, self.n_slots))
 
 
 def the_lock_phase_queries_the_starting_state(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(current_cell, "read_range", lambda slot, wanted, n_slots, *_: read_range(slot, wanted, n_slots, {}))
+    patch.setattr(current_cell, "read_range", lambda slot, wanted, n_slots, *_: read_range(slot, wanted, n_slots, ()))
 
 
 def a_range_with_a_limit_ends_before_its_last_row(patch: pytest.MonkeyPatch) -> None:
