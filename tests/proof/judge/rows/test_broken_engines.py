@@ -96,11 +96,11 @@ def _keep(patch: pytest.MonkeyPatch, method: str) -> None:
 
 
 def a_query_does_not_see_its_transactions_writes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(TransactionRows, "over", lambda self, table, chain: {})
+    patch.setattr(RowCell, "sees_write", lambda self, chain: False)
 
 
 def the_lock_phase_queries_the_starting_state(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(current_cell, "read_range", lambda slot, wanted, n_slots, *_: read_range(slot, wanted, n_slots, {}))
+    patch.setattr(current_cell, "read_range", lambda slot, wanted, n_slots, *_: read_range(slot, wanted, n_slots, ()))
 
 
 def a_range_with_a_limit_ends_before_its_last_row(patch: pytest.MonkeyPatch) -> None:
