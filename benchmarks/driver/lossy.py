@@ -1,8 +1,8 @@
 """A copy of an app in which one function loses writes, to show that the workload's audit notices.
 
 The workload's own app is not changed. In a share of the function's invocations its writes do nothing, without an error:
-all of its entity's state and rows, or only those of one table. Reads, calls and results stay the same. The share is drawn by transaction and key, so that each execution of a
-transaction loses the same writes.
+all of its entity's state and rows, or only those of one table. Reads, calls and results stay the same. The share is
+drawn by transaction and key, so that each execution of a transaction loses the same writes.
 """
 
 from __future__ import annotations
@@ -63,10 +63,8 @@ class LossyApp:
                 f"it has: {', '.join(known)}"
             )
         if loss.table and loss.table not in operator.tables:
-            known = [*operator.tables]
-            raise ConfigurationError(
-                f"--lose {loss.name}: operator {loss.operator!r} has no such table; it has: {', '.join(known) or 'none'}"
-            )
+            has = ", ".join(operator.tables) or "none"
+            raise ConfigurationError(f"--lose {loss.name}: {loss.operator!r} has no such table; it has: {has}")
         lossy = _Lossy(operator, self._losing(operator.functions[loss.function]))
         self.app = App(original.name, [lossy if each is operator else each for each in original.operators.values()])
 

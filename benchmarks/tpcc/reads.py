@@ -77,7 +77,7 @@ async def audit_found(ctx: Context) -> DistrictFound:
     """This district."""
     row: District | None = await ctx.get()
     oldest = await ctx.rows(tables.new_order).keys(first=1)
-    return DistrictFound(row, oldest[0] if oldest else row and row.next_o_id)
+    return DistrictFound(row, oldest[0] if oldest else None if row is None else row.next_o_id)
 
 
 @tables.district.register(read_only=True)

@@ -13,8 +13,8 @@ from styx import Context
 
 async def load_rows(ctx: Context, table: str, rows: list[Any]) -> None:
     """Puts these rows of this entity's table of that name."""
-    declared = tables.BY_NAME[table]
-    there = ctx.rows(declared)
+    declared: Any = tables.BY_NAME[table]
+    there: Any = ctx.rows(declared)
     for row in rows:
         await there.put(msgspec.convert(row, declared.row_type.declared))
 

@@ -94,7 +94,8 @@ def state_of(client: EmbeddedClient) -> State:
         if name in by_full_name:
             table = by_full_name[name]
             columns = msgspec.structs.astuple(table.row_type.decode(data))[: len(table.columns) - len(table.key)]
-            state[table.name, key] = table.row_type.declared.__base__(*columns)
+            without_key: Any = table.row_type.declared.__base__
+            state[table.name, key] = without_key(*columns)
     return state
 
 

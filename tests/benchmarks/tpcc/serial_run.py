@@ -42,8 +42,8 @@ Change = Callable[["Run"], None]
 class SerialClient(Client):
     """Every request is run when it is sent. Each is a millisecond, and ten are an epoch.
 
-    `known` are the replies to an audit's reads where nothing has changed since; `changed` says where it has. `answering`
-    changes the results of a function for a key.
+    `known` are the replies to an audit's reads where nothing has changed since; `changed` says where it has.
+    `answering` changes the results of a function for a key.
     """
 
     def __init__(self, deployed: App = app, known: dict[Any, Reply] | None = None) -> None:
