@@ -30,6 +30,7 @@ An entity's state is a number, a counter and a note.
     ["restart", n, m]            the next number of it is m + 1
     ["unique"]                   the note becomes ctx.unique_id() and the register a part of it
     ["uuid"]                     the note becomes ctx.uuid() and the register a part of it
+    ["rows", name, …]            a step on the entity's rows: `proof.row_steps`
     ["outside", n]               register = what the function `outside` gives for (n, register), called externally
     ["spin", kind]               "endless" or "slow": runs too long, or perhaps (`proof.spinning`); "hidden":
                                  endless, and hides that it was ended
@@ -47,6 +48,7 @@ from typing import Any, Final
 
 import msgspec
 
+from proof.row_steps import ROW_STEPS, Refused
 from proof.spinning import Interrupted, spin
 from styx.model.app import App
 from styx.model.context import Context
@@ -252,7 +254,7 @@ async def _if(program: Program, n: int, then: list[Any], otherwise: list[Any]) -
 async def _try(program: Program, steps: list[Any]) -> None:
     try:
         await program.run(steps)
-    except (Low, Chaos):
+    except (Low, Chaos, Refused):
         program.register = -1
 
 
@@ -294,6 +296,10 @@ async def _last(program: Program, n: int) -> None:
 
 async def _restart(program: Program, n: int, after: int) -> None:
     await program.ctx.sequence(f"s{n}").restart(after)
+
+
+async def _rows(program: Program, name: str, *operands: int) -> None:
+    program.register = await ROW_STEPS[name](program.ctx, program.register, *operands)
 
 
 def outside(n: int, register: int) -> int:
@@ -417,6 +423,7 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "next": _next,
     "last": _last,
     "restart": _restart,
+    "rows": _rows,
     "mutate": _mutate,
     "spin": _spin,
     "outside": _outside,

@@ -65,6 +65,7 @@ def kinds_plan(seed: int) -> SimulationPlan:
         hidden_errors=rng.choice([0.0, 0.1]),
         spins=rng.choice([0.0, 0.0, 0.1]),
         sequences=0.4,
+        rows=0.5,
         loads=rng.choice([0.0, 0.1]),
         reads=rng.choice([0.0, 0.1]),
         locals=0.6,

@@ -36,11 +36,13 @@ if TYPE_CHECKING:
     from styx.client.connect import connect, connect_sync
     from styx.client.embedded import embedded, embedded_sync
     from styx.gateway.mounted import asgi
+    from styx.model.partition_context import PartitionContext
     from styx.typed import Context, Operator, Rows, Table
 
 else:
     from styx.model.context import Context
     from styx.model.operator import Operator
+    from styx.model.partition_context import PartitionContext
     from styx.model.rows import Rows
     from styx.relational.table import Table
 
@@ -59,6 +61,7 @@ __all__ = [
     "Operator",
     "OutcomeUnknown",
     "Page",
+    "PartitionContext",
     "Ref",
     "Reply",
     "ReplyError",

@@ -175,6 +175,10 @@ class ReadOnlyViolation(InTransactionError):
     """
 
 
+class OtherPartition(InTransactionError):
+    """A partition function called an entity, or named rows of one, that is not of its own partition."""
+
+
 class UnsupportedValue(InTransactionError):
     """A value cannot be stored or sent without changing its type; declare a `state_type`. `path` is where in it."""
 

@@ -261,6 +261,8 @@ class Operator(_Operator, Generic[K, T]):
         checks: Check | list[Check] | tuple[Check, ...] = (),
         references: Ref | list[Ref] | tuple[Ref, ...] = (),
         auto: Literal["unique", "serial"] | None = None,
+        was: str = "",
+        migrate: Callable[[Any], V] | None = None,
     ) -> Table[V]: ...
 
 class Registering(Protocol[RK, RT]):

@@ -25,6 +25,7 @@ NAMES = {
     "Operator",
     "OutcomeUnknown",
     "Page",
+    "PartitionContext",
     "Ref",
     "Reply",
     "ReplyError",
@@ -64,7 +65,21 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 def test_what_a_function_may_use() -> None:
     public = {name for name in dir(styx.Context) if not name.startswith("_")}
     assert public == {
-        *("at", "call", "call_async", "call_external", "delete", "get", "key", "log", "now", "operator", "partition"),
+        *(
+            "at",
+            "call",
+            "call_all",
+            "call_all_async",
+            "call_async",
+            "call_external",
+            "delete",
+            "get",
+            "key",
+            "log",
+            "now",
+            "operator",
+            "partition",
+        ),
         *("put", "random", "rows", "sequence", "state", "transaction_id", "unique_id", "uuid"),
     }
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from proof.odd_calls import CALLS, arguments_of, with_odd_calls
 from proof.random_looks import looking_step, random_look
 from proof.random_requests import random_load, random_near, random_read, random_request
+from proof.random_rows import random_row_look, random_rows, row_step
 from proof.simulation.plan import SimulationPlan
 from proof.simulation.world import World
 from proof.travelling_requests import random_travel
@@ -43,6 +44,7 @@ class Clients:
         self._spins = Random(f"spins of {plan.seed}")
         self._numbers = Random(f"numbers of {plan.seed}")
         self._looks = Random(f"looks within {plan.seed}")
+        self._rows = Random(f"rows within {plan.seed}")
         self._odd = Random(f"odd calls {plan.seed}")
         rng = Random(f"clients {plan.seed}")
         starts = sorted(rng.random() * plan.duration_s for _ in range(plan.bursts))
@@ -54,6 +56,8 @@ class Clients:
             request = self._with_steps(request, self._externals, self._hidden, self._spins, self._numbers)
             if self._looks.random() < plan.looks:
                 request = _with_step(request, self._looks, lambda rng: looking_step(rng, plan.profile))
+            if self._rows.random() < plan.rows / 2:
+                request = _with_step(request, self._rows, row_step)
             if self._odd.random() < plan.odd:
                 request = with_odd_calls(request, self._odd)
             at_s = rng.choice(starts) + rng.random() * 0.01
@@ -73,6 +77,10 @@ class Clients:
         self._plan_beside("local", plan.locals, starts, idle_from_s, near)
         self._plan_beside("read", plan.reads, starts, idle_from_s, read)
         self._plan_beside("look", plan.looks, starts, idle_from_s, self._look)
+        rows = lambda rng, number: self._near(random_rows(rng, f"w{number}"))  # noqa: E731 - it fits a line
+        self._plan_beside("row", plan.rows, starts, idle_from_s, rows)
+        seen = lambda rng, number: random_row_look(rng, f"v{number}")  # noqa: E731
+        self._plan_beside("row look", plan.rows / 2, starts, idle_from_s, seen)
 
     def _look(self, rng: Random, number: str) -> Request:
         request = random_look(rng, self._plan.profile, f"o{number}")

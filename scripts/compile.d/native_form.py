@@ -278,7 +278,7 @@ class _Module:
         first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
         start, end = self._at(first, 0), self._at(node.body[0].lineno, 0)
         before = []
-        if record.base is not None:
+        if record.base is not None and record.base.module != record.module:
             names = {
                 n.id for f in record.base.fields for n in ast.walk(ast.parse(f.annotation)) if isinstance(n, ast.Name)
             }

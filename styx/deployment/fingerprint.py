@@ -31,7 +31,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def function_modules(app: App) -> set[str]:
-    """The modules that define the app's functions, and its partition keys."""
+    """The modules that define the app's functions, its partition keys, and the checks of its tables."""
     return {str(function.__module__) for function in _functions(app)}
 
 
@@ -47,6 +47,13 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
         digest.update(_encode((name, type_shape(operator.state_type), operator.migration is not None)))
         # A hint decides a transaction's place and outcome, and may be computed: no source shows it then.
         digest.update(_encode([(each, operator.functions[each].hints) for each in sorted(operator.functions)]))
+        on_partitions = operator.partitions.functions
+        if on_partitions:  # an app without any keeps the digest that it has
+            digest.update(_encode([(each, on_partitions[each].hints) for each in sorted(on_partitions)]))
+    described = describe(app)
+    digest.update(_encode([[one.tables for one in described.operators.values()], described.drops]))
+    for table in app.tables.values():
+        digest.update(_encode((table.full_name, type_shape(table.row_type.declared))))
     sourceless = set()
     for name in sorted(modules):
         source = source_of(name)
@@ -61,20 +68,26 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
 
 def _functions(app: App) -> Iterator[types.FunctionType]:
     for _, operator in sorted(app.operators.items()):
-        for name in sorted(operator.functions):
-            function = inspect.unwrap(operator.functions[name].func)
-            if isinstance(function, types.FunctionType):
-                yield function
+        for functions in (operator.functions, operator.partitions.functions):
+            for name in sorted(functions):
+                function = inspect.unwrap(functions[name].func)
+                if isinstance(function, types.FunctionType):
+                    yield function
         part_of = operator.key_space.partition_key
         if isinstance(part_of, types.FunctionType):
             yield part_of
+        for table in operator.tables.values():
+            for check in table.checks:
+                if isinstance(check.function, types.FunctionType):
+                    yield check.function
 
 
 def _migrations(app: App) -> Iterator[types.FunctionType]:
     for _, operator in sorted(app.operators.items()):
-        function = None if operator.migration is None else operator.migration.function
-        if isinstance(function, types.FunctionType):
-            yield function
+        for migration in (operator.migration, *(table.migration for table in operator.tables.values())):
+            function = None if migration is None else migration.function
+            if isinstance(function, types.FunctionType):
+                yield function
 
 
 def _add(update: Callable[[bytes], object], function: types.FunctionType, sourceless: set[str], seen: set[int]) -> None:

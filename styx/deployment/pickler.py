@@ -22,11 +22,13 @@ import cloudpickle
 import msgspec
 
 from styx.deployment import classes, rebuilding
-from styx.deployment.rebuilding import declaration
+from styx.deployment.rebuilding import declaration, table_declaration
 from styx.deployment.user_code import finds_user_code, imported_names, is_user_code
 from styx.errors import ConfigurationError
 from styx.model.app import App
 from styx.model.operator import Operator
+from styx.model.partition_function import declared_function
+from styx.relational.table import Table
 
 _NOT_PACKED: Final = frozenset({"__builtins__", "__cached__", "__loader__", "__path__", "__spec__", "__name__"})
 _INSTANCES: Final[Sequence[tuple[Any, Callable[[Any], Any]]]] = (
@@ -59,6 +61,7 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
         self.foreign_modules: set[str] = set()
         self._app = app
         self._operators: dict[int, tuple[int, Operator]] = {}
+        self._tables: dict[int, tuple[int, Table]] = {}
         self._namespaces: dict[int, tuple[int, dict[str, Any]]] = {}
         self._whole: dict[int, types.ModuleType] = {}
         self._imports: dict[str, types.ModuleType] = {}
@@ -84,8 +87,8 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
         operators = list(self._app.operators.values())
         for operator in operators:
             self._resolve_annotations(operator)
-        self.dump(("app", self._app.name, operators))
-        done = 0
+        self.dump(("app", self._app.name, operators, self._app.drops))
+        done = tables_done = 0
         whole: set[int] = set()
         while True:
             # In this order: a class is complete before anybody who is not part of it may need that.
@@ -96,6 +99,10 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
                 _, operator = list(self._operators.values())[done]
                 self.dump(("operator", done, tuple(declaration(operator))))
                 done += 1
+            elif tables_done < len(self._tables):
+                _, table = list(self._tables.values())[tables_done]
+                self.dump(("table", tables_done, table_declaration(table)))
+                tables_done += 1
             elif len(whole) < len(self._whole):
                 index = next(index for index in self._whole if index not in whole)
                 whole.add(index)
@@ -114,13 +121,16 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
 
     def _resolve_annotations(self, operator: Operator) -> None:
         """Annotations of registered functions as types: elsewhere their text could not be resolved."""
-        if operator.migration is not None:
-            self._annotations[id(operator.migration.function)] = operator.migration.annotations
-        for function in operator.functions.values():
+        for migration in (operator.migration, *(table.migration for table in operator.tables.values())):
+            if migration is not None:
+                self._annotations[id(migration.function)] = migration.annotations
+        functions = [(each, each.func) for each in operator.functions.values()]
+        functions += [(each, declared_function(each)) for each in operator.partitions.functions.values()]
+        for function, func in functions:
             signature = function.signature
             resolved = {parameter.name: parameter.annotation for parameter in signature.parameters}
             resolved["return"] = signature.result_type
-            for one in (function.func, inspect.unwrap(function.func)):
+            for one in (func, inspect.unwrap(func)):
                 self._annotations[id(one)] = resolved
 
     # Called by the pickler ---------------------------------------------------------------------------------
@@ -137,6 +147,9 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
                 raise ConfigurationError(f"{obj} is of type {kind.__name__}: only an Operator itself can be packed")
             index, _ = self._operators.setdefault(id(obj), (len(self._operators), obj))
             return ("operator", index)
+        if kind is Table:
+            index, _ = self._tables.setdefault(id(obj), (len(self._tables), obj))
+            return ("table", index)
         if kind is App and obj is self._app:
             return ("app",)
         return None

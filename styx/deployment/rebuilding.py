@@ -6,7 +6,7 @@ A pickled app refers to functions of this module by name.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,6 +14,8 @@ import msgspec
 from styx.deployment.classes import Reduced
 from styx.model.function_spec import NO_HINTS
 from styx.model.operator import Operator
+from styx.model.partition_function import declared_function
+from styx.relational.table import Table
 
 
 def make_function(
@@ -87,7 +89,7 @@ def _options(codec: Any, *names: str) -> dict[str, Any]:
 
 class Declaration(NamedTuple):
     """The arguments of `Operator`, and its registered functions in their order. `hints` are the functions' by name,
-    those that are given; packages of releases that knew none lack them.
+    those that are given, and `tables` are its tables in their order; packages of releases that knew none lack them.
     """
 
     name: str
@@ -98,11 +100,14 @@ class Declaration(NamedTuple):
     functions: list[Callable[..., Any]]
     migrate: Callable[[Any], Any] | None = None
     hints: Mapping[str, dict[str, bool]] = {}
+    partition_functions: Sequence[Callable[..., Any]] = ()
+    tables: tuple[Table, ...] = ()
 
 
 def declaration(operator: Operator) -> Declaration:
     """The declaration of `operator`."""
     key_type = operator.key_type
+    functions = [*operator.functions.items(), *operator.partitions.functions.items()]
     return Declaration(
         operator.name,
         operator.n_partitions,
@@ -111,12 +116,22 @@ def declaration(operator: Operator) -> Declaration:
         operator.key_space.partition_key,
         [function.func for function in operator.functions.values()],
         None if operator.migration is None else operator.migration.function,
-        {name: each.hints._asdict() for name, each in operator.functions.items() if each.hints != NO_HINTS},
+        {name: each.hints._asdict() for name, each in functions if each.hints != NO_HINTS},
+        [declared_function(function) for function in operator.partitions.functions.values()],
+        tuple(operator.tables.values()),
     )
 
 
-def declare(operator: Operator, declared: Declaration) -> None:
-    """Declares an empty operator as `declared` says, with every check; raises `ConfigurationError`."""
+def table_declaration(table: Table) -> dict[str, Any]:
+    """The arguments of `Operator.table`, by name."""
+    migrate = None if table.migration is None else table.migration.function
+    return {**table.given, "was": table.was, "migrate": migrate}
+
+
+def declare(operator: Operator, declared: Declaration, tables: Mapping[int, dict[str, Any]]) -> None:
+    """Declares an empty operator as `declared` says, with every check; `tables` are the declarations of the empty
+    tables by their ids. Raises `ConfigurationError`.
+    """
     Operator.__init__(
         operator,
         declared.name,
@@ -126,5 +141,10 @@ def declare(operator: Operator, declared: Declaration) -> None:
         partition_key=declared.partition_key,
         migrate=declared.migrate,
     )
+    for table in declared.tables:
+        operator.declare_table(table, **tables[id(table)])
     for function in declared.functions:
         operator.register(**declared.hints.get(function.__name__, {}))(function)
+    for function in declared.partition_functions:
+        read_only = declared.hints.get(function.__name__, {}).get("read_only", False)
+        operator.register_partition(read_only=read_only)(function)

@@ -24,6 +24,7 @@ from styx.deployment.rebuilding import Declaration, LateDecoder, declare
 from styx.deployment.user_code import is_user_code
 from styx.model.app import App
 from styx.model.operator import Operator
+from styx.relational.table import Table
 
 
 class AppUnpickler(pickle.Unpickler):
@@ -34,6 +35,7 @@ class AppUnpickler(pickle.Unpickler):
         self.named_modules: set[str] = set()
         self._app: App = App.__new__(App)
         self._operators: dict[int, Operator] = {}
+        self._tables: dict[int, Table] = {}
         self._modules: dict[int, types.ModuleType] = {}
         self._builtins: dict[str, Any] = {**vars(builtins)}
 
@@ -46,14 +48,18 @@ class AppUnpickler(pickle.Unpickler):
 
     def _load_all(self) -> App:
         declared: dict[int, Declaration] = {}
+        tables: dict[int, dict[str, Any]] = {}
         name = ""
         operators: list[Operator] = []
+        drops: tuple[str, ...] = ()
         while (item := self.load()) is not None:
             match item:
-                case ("app", name, operators):
-                    pass
+                case ("app", name, operators, *rest):  # packages of releases without tables have no rest
+                    drops = rest[0] if rest else ()
                 case ("operator", index, declaration):
                     declared[index] = Declaration(*declaration)
+                case ("table", index, arguments):
+                    tables[id(self._tables[index])] = arguments
                 case ("attributes", cls, attributes):
                     set_attributes(cls, attributes)
                 case ("name", module, attribute, value):
@@ -62,8 +68,8 @@ class AppUnpickler(pickle.Unpickler):
                     self._make_importable(modules)
         self._make_decoders()
         for index, declaration in declared.items():
-            declare(self._operators[index], declaration)
-        self._app.__init__(name, operators)  # type: ignore[misc]  # the shell that functions already refer to
+            declare(self._operators[index], declaration, tables)
+        self._app.__init__(name, operators, drops=drops)  # type: ignore[misc]  # the shell that functions already refer to
         return self._app
 
     def persistent_load(self, pid: Any) -> Any:
@@ -75,6 +81,8 @@ class AppUnpickler(pickle.Unpickler):
                 return self._modules[index]
             case ("operator", index):
                 return self._operators.setdefault(index, Operator.__new__(Operator))
+            case ("table", index):
+                return self._tables.setdefault(index, Table.__new__(Table))
             case ("app",):
                 return self._app
         raise pickle.UnpicklingError(f"unknown reference {pid!r}")

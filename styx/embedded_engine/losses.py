@@ -1,6 +1,7 @@
-"""The entities of a data directory that would be lost if an app replaced the one that stored them: as a text, or None.
+"""What would be lost of a data directory if an app replaced the one that stored it: as a text, or None.
 
-An entity is lost if the app lacks its operator, or if its key would be looked for in another slot. Pure.
+An entity is lost if the app lacks its operator, or if its key would be looked for in another slot; rows are lost if the
+app lacks their table and does not drop them, or looks for them by another primary key. Pure.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import Any, NamedTuple
 from styx.embedded_engine.app_record import AppRecord, is_code_of, placements
 from styx.model.app import App
 from styx.model.placement import Misplaced, first_misplaced, misplaced
-from styx.model.table_names import entities_of, owner_of
-from styx.schema.description import AppDescription, OperatorDescription, describe
+from styx.model.table_names import entities_of, holds_rows, owner_of
+from styx.schema.description import AppDescription, OperatorDescription, describe, refusal_of_tables
 from styx.values.codec import shown
 
 Table = Mapping[Any, bytes]
@@ -26,14 +27,16 @@ _UNSTABLE = (
 
 
 class _Stored(NamedTuple):
-    """How many entities an operator has, and one of them: its key and slot."""
+    """How many entities an operator has, or else how many sequences and rows of them; the key of one, and its slot."""
 
-    entities: int
+    entries: int
     key: Any
     slot: int
+    values: bool
 
     def __str__(self) -> str:
-        return f"{self.entities} {'entity' if self.entities == 1 else 'entities'}, {shown(self.key)} for example"
+        one, many = ("entity", "entities") if self.values else ("sequence or row", "sequences and rows")
+        return f"{self.entries} {one if self.entries == 1 else many}, {shown(self.key)} for example"
 
 
 def losses(old: AppRecord, app: App, tables: Tables, n_slots: int) -> str | None:
@@ -55,7 +58,8 @@ def losses(old: AppRecord, app: App, tables: Tables, n_slots: int) -> str | None
                 f"operator {name!r} has entities, and {reason}: they would not be found again ({example}). Keep it as "
                 f"it was, or use an operator of another name, or another data directory. {NOTHING_CHANGED}"
             )
-    return misplaced_anywhere(app, tables, n_slots)
+    reason = refusal_of_tables(old.description, new, {name for _, name, _ in _all(tables) if holds_rows(name)})
+    return misplaced_anywhere(app, tables, n_slots) if reason is None else f"{reason}. {NOTHING_CHANGED}"
 
 
 def not_converted_back(old: AppRecord, app: App, tables: Tables) -> str | None:
@@ -145,13 +149,13 @@ def _example(app: App, name: str, tables: Tables, n_slots: int) -> str | None:
 
 
 def _stored(tables: Tables, operator: str) -> _Stored | None:
-    found = [(slot, table) for slot, name, table in _all(tables) if name == operator]
-    if not found:  # an entity can have sequences alone
+    found = values = [(slot, table) for slot, name, table in _all(tables) if name == operator]
+    if not values:  # an entity can have sequences or rows alone
         found = [(slot, table) for slot, name, table in _all(tables) if owner_of(name) == operator]
     if not found:
         return None
     slot, first = found[0]
-    return _Stored(sum(len(table) for _, table in found), next(iter(first)), slot)
+    return _Stored(sum(len(table) for _, table in found), next(iter(first)), slot, bool(values))
 
 
 def _all(tables: Tables) -> Iterator[tuple[int, str, Table]]:

@@ -9,7 +9,8 @@ from typing import Any
 from styx.errors import ConfigurationError, UnknownOperator
 from styx.model.function_spec import FunctionSpec
 from styx.model.operator import Operator
-from styx.model.table_names import owner_of
+from styx.model.partition_function import Partitions
+from styx.model.table_names import holds_rows, owner_of, row_table
 from styx.relational.row_indexes import RowIndex
 from styx.relational.table import Table
 from styx.values.codec import shown
@@ -19,12 +20,14 @@ class App:
     """A named set of operators.
 
     `resolved` keeps what `resolve` has found; callers on the hot path look there first. `logs` is true once a function
-    has used `ctx.log`; before that there are no lines to collect.
+    has used `ctx.log`; before that there are no lines to collect. `tables` are by full name. `drops` names tables of
+    earlier versions, such as "cart/old", whose rows are deleted when the app is deployed.
 
-    Raises `ConfigurationError` if a name stands twice or a function's annotations cannot be converted to.
+    Raises `ConfigurationError` if a name stands twice, a function's annotations cannot be converted to, or a table that
+    is to be dropped is declared.
     """
 
-    def __init__(self, name: str, operators: Iterable[Operator]) -> None:
+    def __init__(self, name: str, operators: Iterable[Operator], *, drops: Iterable[str] = ()) -> None:
         if not isinstance(name, str) or not name:
             raise ConfigurationError(f"an app needs a name, got {shown(name)}")
         self.name = name
@@ -37,8 +40,16 @@ class App:
             by_name[operator.name] = operator
             for function in operator.functions.values():
                 _ = function.signature  # resolves annotations now: a wrong one fails here, not at the first request
+            for function in operator.partitions.functions.values():
+                _ = function.signature
         self.operators: Mapping[str, Operator] = MappingProxyType(by_name)
         self._by_name = by_name
+        self.tables: Mapping[str, Table] = MappingProxyType(
+            {table.full_name: table for operator in by_name.values() for table in operator.tables.values()}
+        )
+        self.drops = self._checked_drops(drops)
+        self._check_renamed()
+        self._partitions = {each.partitions.name: each.partitions for each in by_name.values()}
         self.resolved: dict[tuple[Any, Any], FunctionSpec] = {}
         self.logs = False
 
@@ -55,27 +66,62 @@ class App:
         return operator
 
     def resolve(self, operator: Any, function: Any) -> FunctionSpec:
-        """An operator's function, both by name or by themselves; raises `UnknownOperator` or `UnknownFunction`."""
+        """An operator's function, both by name or by themselves; raises `UnknownOperator` or `UnknownFunction`.
+
+        An operator's `Partitions` stand for themselves only: their name is for calls between workers (`resolve_call`),
+        and a client that sends it gets `UnknownOperator`.
+        """
         try:
             found = self.resolved.get((operator, function))
         except TypeError:  # not hashable
             found = None
         if found is None:
-            target = self.operator(operator)
+            partitions = isinstance(operator, Partitions) and self._partitions.get(operator.name) is operator
+            target = operator if partitions else self.operator(operator)
             found = target.function(function)
             if operator is target or type(operator) is str:  # any number of others may have its name
                 self.resolved[operator, function] = found
         return found
 
+    def resolve_call(self, operator: str, function: str) -> FunctionSpec:
+        """The function that a call between workers names: as `resolve`, or a partition function."""
+        return self.resolve(self._partitions.get(operator, operator), function)
+
     def table(self, full_name: str) -> Table | None:
         """The declared table whose rows a slot keeps under this name, such as `cart/items`; None if it is not one."""
-        operator = self._by_name.get(owner_of(full_name))
-        return None if operator is None else operator.tables.get(full_name[len(operator.name) + 1 :])
+        return self.tables.get(full_name)
 
     def table_indexes(self, full_name: str) -> tuple[RowIndex, ...]:
         """The indexes of that table, its primary key first; none if it is not a declared table."""
         table = self.table(full_name)
         return () if table is None else table.indexes
+
+    def _checked_drops(self, drops: Iterable[str]) -> tuple[str, ...]:
+        names = sorted({drops} if isinstance(drops, str) else set(drops), key=str)
+        for name in names:
+            if not isinstance(name, str) or not holds_rows(name) or owner_of(name) not in self._by_name:
+                raise ConfigurationError(
+                    f"app {self.name!r}: drops= names tables by operator and table, such as 'cart/old', of operators "
+                    f"that it has: got {shown(name)}"
+                )
+            if name in self.tables:
+                raise ConfigurationError(
+                    f"app {self.name!r}: table {name!r} is declared and named in drops=: leave it out of one of the two"
+                )
+        return tuple(names)
+
+    def _check_renamed(self) -> None:
+        renamed: dict[str, str] = {}
+        for table in self.tables.values():
+            if not table.was:
+                continue
+            old = row_table(table.operator, table.was)
+            other = renamed.setdefault(old, table.full_name)
+            if other != table.full_name or old in self.tables or old in self.drops:
+                raise ConfigurationError(
+                    f"table {table.full_name!r}: was={table.was!r} names a table that is declared, renamed twice or "
+                    "dropped as well: its rows can go to one place"
+                )
 
     def __repr__(self) -> str:
         return f"App({self.name!r}, operators={list(self.operators)})"

@@ -41,7 +41,7 @@ from styx.model.rows import Rows
 from styx.model.sequence import EntitySequence
 from styx.model.signature import NO_ARGUMENTS
 from styx.model.unique_id import unique_id
-from styx.model.waiting import DONE, ExternalCall, SyncCall, call, call_external, forgotten, function_text
+from styx.model.waiting import DONE, ExternalCall, SyncCall, call, call_all, call_external, forgotten, function_text
 from styx.native.compiled import TransactionLimits, calls_more
 from styx.native.interpreted import native
 from styx.relational.index_range import IndexRange, RowKey
@@ -261,7 +261,7 @@ class Context(msgspec.Struct, eq=False):
 
     def rows(self, table: Any) -> Rows:
         """The entity's rows in a table that its operator declared: `await ctx.rows(items).get(7)`."""
-        return Rows(self, table)
+        return Rows(self, table, self._spec.operator, self._key)
 
     @property
     def _made(self) -> Sequence[MadeCall]:
@@ -291,6 +291,33 @@ class Context(msgspec.Struct, eq=False):
         The `await` makes the call. As with `get`, a function that returns without it ends the transaction.
         """
         return self._begin(call(self, operator, function_name, key, params))
+
+    def call_all(
+        self, operator: Operator | str, function_name: Any, params: Any = ()
+    ) -> Coroutine[Any, Any, list[Any]]:
+        """Calls a partition function on every partition of the operator, in the same transaction; gives their results,
+        by the partition's number.
+
+        The calls are made one after the other, and each counts as one. The first exception ends the transaction.
+        """
+        return self._begin(call_all(self, operator, function_name, params))
+
+    def call_all_async(self, operator: Operator | str, function_name: Any, params: Any = ()) -> None:
+        """As `call_all`, without waiting; the calls run after this chain has returned."""
+        partitions, name, count = self._all_partitions(operator, function_name)
+        for number in range(count):
+            self.call_async(partitions, name, number, params)
+
+    def _all_partitions(self, operator: Any, function_name: Any) -> tuple[Any, str, int]:
+        """(its partitions, the function's name, how many partitions there are) of an operator."""
+        if self._left < 0:
+            self._refuse()
+        app = self._env.app
+        try:
+            partitions = app.operator(operator).partitions
+            return partitions, partitions.function(function_name).name, partitions.numbers.count(self._env.n_slots)
+        except BaseException as error:  # noqa: BLE001 - comparing what was given can run code of the app
+            raise self._doomed(error) from None
 
     def _begin(self, begun: Coroutine[Any, Any, Any]) -> Coroutine[Any, Any, Any]:
         if self._begun is not None:

@@ -13,6 +13,7 @@ from styx.errors import BadArguments
 
 if TYPE_CHECKING:
     from styx.model.context import Context
+    from styx.model.partition_context import PartitionContext
 
 K = TypeVar("K")
 S = TypeVar("S")
@@ -39,7 +40,7 @@ class EntityOfContext:
 
     __slots__ = ("_context", "_key", "_operator")
 
-    def __init__(self, context: Context, operator: Any, key: Any) -> None:
+    def __init__(self, context: Context | PartitionContext, operator: Any, key: Any) -> None:
         self._context = context
         self._operator = operator
         self._key = key

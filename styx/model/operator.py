@@ -16,6 +16,7 @@ from styx.errors import ConfigurationError, UnknownFunction
 from styx.model.entity_handle import EntityReference
 from styx.model.function_spec import BUILT_IN, NO_HINTS, FunctionSpec, Hints, UserFunction
 from styx.model.limits import NAME_CHARS_MAX
+from styx.model.partition_function import Partitions
 from styx.model.partitioning import Key, KeySpace, KeyType
 from styx.model.placement import check_partition_key
 from styx.relational.table import Table
@@ -81,6 +82,7 @@ class Operator:
         self.tables: dict[str, Table] = {}
         self._by_callable: dict[Any, FunctionSpec] = {}
         self.key_space = KeySpace(name, self.key_type, n_partitions, partition_key)
+        self.partitions = Partitions(name, n_partitions)
         self.encode_state: Callable[[Any], bytes] = encode_strict
         self.pack_state: Callable[[Any], bytes] = pack_strict
         self.decode_state: Callable[[bytes], Any] = decode_plain
@@ -100,7 +102,7 @@ class Operator:
             self.encode_state = self.pack_state = typed.encode
             self.decode_state, self.unpack_state = typed.decode, typed.unpack
             self.typed_state = typed
-            self.migration = None if migrate is None else Migration(name, migrate)
+            self.migration = None if migrate is None else Migration(f"operator {name!r}", migrate)
 
     def __class_getitem__(cls, types: Any) -> Any:
         """`Operator[str, Account]`: the type of its keys and of its states, for type checkers (`styx/typed.pyi`)."""
@@ -136,6 +138,29 @@ class Operator:
             return lambda function: self._register(function, hints)
         return self._register(func, hints)
 
+    @overload
+    def register_partition(self, func: F) -> F: ...
+
+    @overload
+    def register_partition(self, *, read_only: bool = False) -> Callable[[F], F]: ...
+
+    def register_partition(self, func: Any = _ABSENT, *, read_only: bool = False) -> Any:
+        """Registers a partition function under its own name and returns it unchanged: `@cart.register_partition`.
+
+        It gets a `PartitionContext`, and runs once on each partition of the operator when another function calls it
+        with `ctx.call_all` or `ctx.call_all_async`. No client can call it. `read_only` is as for `register`.
+
+        Raises `ConfigurationError` as `register`.
+        """
+        hints = self._hints(read_only=read_only)
+        if func is _ABSENT:
+            return lambda function: self._register_partition(function, hints)
+        return self._register_partition(func, hints)
+
+    def _register_partition(self, func: F, hints: Hints) -> F:
+        self.partitions.add(self._checked_name(func), func, hints)
+        return func
+
     def _hints(self, **given: Any) -> Hints:
         """The hints that `register` was given, checked."""
         for name, value in given.items():
@@ -161,34 +186,42 @@ class Operator:
         checks: Any = (),
         references: Any = (),
         auto: str | None = None,
+        was: str = "",
+        migrate: Callable[[Any], Any] | None = None,
     ) -> Table:
         """Declares a table: each entity of the operator has rows of `row_type` in it, which `ctx.rows(table)` reaches.
 
         `row_type`: a `msgspec.Struct` or a dataclass, whose fields are the columns. `key`: the column, or columns, of
         the primary key, by which an entity has one row at most. `indexes`, `checks` and `references`: `Index`, `Check`
         and `Ref` objects. `auto`: the engine makes the key of a row that has its column's default: "unique", a text
-        that is given once in the deployment, or "serial", the entity's next number.
+        that is given once in the deployment, or "serial", the entity's next number. `was`: the name that the table had
+        before. `migrate`: a plain, deterministic function that makes a row of one that an earlier version stored and
+        that `row_type` does not read whole; it works as the operator's own one, and leaves the primary key as it is.
 
         Raises `ConfigurationError` that says all that is wrong.
         """
+        given = {"key": key, "indexes": indexes, "checks": checks, "references": references, "auto": auto, "was": was}
+        return self.declare_table(Table.__new__(Table), name, row_type, migrate, **given)
+
+    def declare_table(
+        self, table: Table, name: str, row_type: Any, migrate: Callable[[Any], Any] | None, **given: Any
+    ) -> Table:
+        """Makes the table of an empty one, to which others may refer already; as `table`."""
         if isinstance(name, str) and name in self.tables:
             raise ConfigurationError(f"operator {self.name!r} has a table {name!r} already; rename one of them")
-        parts = len(self.key_type.parts) or 1
-        table = Table(
-            self.name,
-            parts,
-            name,
-            row_type,
-            key=key,
-            indexes=indexes,
-            checks=checks,
-            references=references,
-            auto=auto,
-        )
+        migration = None if migrate is None else Migration(f"table '{self.name}/{name}'", migrate)
+        given |= {"migration": migration, "partition_of": self.key_space.partition_of_flat}
+        table.__init__(self.name, len(self.key_type.parts) or 1, name, row_type, **given)  # type: ignore[misc]
         self.tables[name] = table
         return table
 
     def _register(self, func: F, hints: Hints) -> F:
+        name = self._checked_name(func)
+        self.functions[name] = self._by_callable[func] = self.spec(name, func, hints)
+        return func
+
+    def _checked_name(self, func: Any) -> str:
+        """The name to register `func` under; raises `ConfigurationError` for what cannot be registered."""
         name = getattr(func, "__name__", None)
         if inspect.isasyncgenfunction(func):
             raise ConfigurationError(
@@ -208,10 +241,9 @@ class Operator:
             raise ConfigurationError(
                 f"operator {self.name!r}: the name {name!r} is the engine's own; rename the function"
             )
-        if name in self.functions:
+        if name in self.functions or name in self.partitions.functions:
             raise ConfigurationError(f"operator {self.name!r} has a function {name!r} already; rename one of them")
-        self.functions[name] = self._by_callable[func] = self.spec(name, func, hints)
-        return func
+        return str(name)
 
     def spec(self, name: str, func: UserFunction, hints: Hints = NO_HINTS) -> FunctionSpec:
         """The specification of a function on this operator, registered or built in."""
@@ -227,7 +259,14 @@ class Operator:
             spec = None
         if spec is None:
             known = ", ".join(sorted(self.functions)) or "none"
-            raise UnknownFunction(f"operator {self.name!r} has no function {_name_of(wanted)}; it has: {known}")
+            hint = (
+                " It is a partition function, which runs on all partitions: a function calls it with ctx.call_all"
+                if self.partitions.has(wanted)
+                else ""
+            )
+            raise UnknownFunction(
+                f"operator {self.name!r} has no function {_name_of(wanted)}; it has: {known}{hint and '.'}{hint}"
+            )
         return spec
 
     def has(self, wanted: Any) -> bool:
@@ -263,18 +302,18 @@ def _name_of(wanted: Any) -> str:
 
 
 class Migration:
-    """`migrate=`: a function from the state that an earlier version stored to the state of the present code.
+    """`migrate=`: a function from the state or row that an earlier version stored to the one of the present code.
 
     Its argument is decoded by its parameter's annotation, without one (or with Any) as plain data.
-    `styx.schema.state_reading` decides for which entities it is called.
+    `styx.schema.state_reading` decides for which entities or rows it is called. `declared`: as messages name its owner.
 
     `annotations` are the function's, resolved. Raises `ConfigurationError` for what could only fail later.
     """
 
     __slots__ = ("annotations", "decode", "function")
 
-    def __init__(self, operator: str, function: Callable[[Any], Any]) -> None:
-        what = f"operator {operator!r}: migrate={shown(getattr(function, '__name__', function))}"
+    def __init__(self, declared: str, function: Callable[[Any], Any]) -> None:
+        what = f"{declared}: migrate={shown(getattr(function, '__name__', function))}"
         if not callable(function) or inspect.isclass(function):
             raise ConfigurationError(f"{what} is not a function: {_MIGRATE_ADVICE}")
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):

@@ -201,6 +201,10 @@ class KeySpace:
             raise BadKey(f"partition_key of operator {self.operator!r} failed for {shown(key)}: {told}") from None
         return value % (self._n_partitions or n_slots)
 
+    def partition_of_flat(self, parts: tuple[Any, ...], n_slots: int) -> int:
+        """As `partition_of`, of a key as the keys of its rows begin with it: a tuple, for every key type."""
+        return self.partition_of(parts if self._parts else parts[0], n_slots)
+
     def slot_of(self, key: Any, n_slots: int) -> int:
         """The slot of a checked key: that of its partition, `partition_of(key) % n_slots`. Raises as `partition_of`."""
         return self.partition_of(key, n_slots) % n_slots
@@ -212,3 +216,25 @@ class KeySpace:
             return [value % n_partitions % n_slots for value in map(self._hash, keys)]
         except BaseException:  # noqa: BLE001 - the app's own function; key by key, the error names the one it failed for
             return [self.partition_of(key, n_slots) % n_slots for key in keys]
+
+
+class PartitionNumbers(KeySpace):
+    """The keys of the internal operator whose entities are the partitions of another: their numbers, from 0."""
+
+    __slots__ = ()
+
+    def __init__(self, operator: str, n_partitions: int | None) -> None:
+        super().__init__(operator, KeyType(int), n_partitions, None)
+
+    def count(self, n_slots: int) -> int:
+        """How many partitions there are."""
+        return self._n_partitions or n_slots
+
+    def partition_of(self, key: Any, n_slots: int) -> int:
+        """The number itself."""
+        number: int = key
+        return number
+
+    def slots_of(self, keys: Sequence[Key], n_slots: int) -> list[int]:
+        """The slot of each partition."""
+        return [self.slot_of(key, n_slots) for key in keys]

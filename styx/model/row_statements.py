@@ -199,4 +199,4 @@ class RowStatements:
             )
 
     def _named(self, table: Table, key: RowKey) -> str:
-        return f"row {shown(table.primary_key(key))} of table {table.full_name} of {self._store.context._entity()}"
+        return f"row {shown(table.primary_key(key))} of table {table.full_name} of {self._store.named()}"

@@ -12,6 +12,7 @@ from styx.model.sequence import NUMBER_MAX, decode_number, encode_number, entry_
 from styx.native.interpreted import native
 from styx.relational.index_range import Group, IndexRange, RowKey
 from styx.relational.table import Table
+from styx.values.codec import shown
 
 if TYPE_CHECKING:
     from styx.model.context import Cell, Context
@@ -22,14 +23,22 @@ _SERIAL_PREFIX = "table\t"
 
 @native(unchecked=True)
 class RowStore:
-    """The rows of the entity of one function call. `entity`: the entity's key, flat, with which keys of rows begin."""
+    """The rows of one entity, or of one partition, that a function call may use.
 
-    __slots__ = ("context", "entity")
+    `entity`: the entity's key, flat, with which keys of rows begin; or the partition's number, with which groups do.
+    """
 
-    def __init__(self, context: Context) -> None:
+    __slots__ = ("context", "entity", "key", "operator")
+
+    def __init__(self, context: Context, operator: str, key: Any) -> None:
         self.context: Context = context
-        key: Any = context._key
+        self.operator: str = operator
+        self.key: Any = key
         self.entity: Group = key if type(key) is tuple else (key,)
+
+    def named(self) -> str:
+        """As messages name the entity or partition."""
+        return f"{self.operator}[{shown(self.key)}]"
 
     def spend(self, operations: int) -> None:
         """Counts operations; raises as every use of a context's methods does."""
@@ -56,7 +65,7 @@ class RowStore:
             context._refuse()
         context._left = left - 1
         if data is not None and len(data) > context._env.limits.value_bytes_max:
-            raise context._too_large(f"a row of table {table.full_name} of {context._entity()}", data)
+            raise context._too_large(f"a row of table {table.full_name} of {self.named()}", data)
         context._cell.sibling(context._env, table.full_name, key).write(context._chain, data)
 
     def scan(self, wanted: IndexRange) -> list[tuple[RowKey, bytes]]:
@@ -73,7 +82,7 @@ class RowStore:
         found = context._cell.scan(context._env, wanted, context._chain)
         if len(found) > limit:
             raise RowLimitExceeded(
-                f"a query of table {wanted.index.table} read more than {limit} rows of {context._entity()}, which is "
+                f"a query of table {wanted.index.table} read more than {limit} rows of {self.named()}, which is "
                 "Limits.rows_per_query_max: narrow its conditions, or read page by page with first= or pages(…)"
             )
         self.spend(len(found))
@@ -91,7 +100,7 @@ class RowStore:
         chain = self.context._chain
         number = decode_number(cell.read(chain)) + 1
         if number > NUMBER_MAX:
-            raise UnsupportedValue(f"table {table.full_name} of {self.context._entity()} has given its last number")
+            raise UnsupportedValue(f"table {table.full_name} of {self.named()} has given its last number")
         cell.write(chain, encode_number(number))
         return number
 
@@ -99,7 +108,7 @@ class RowStore:
         self.spend(1)
         context = self.context
         return context._cell.sibling(
-            context._env, table_of(table.operator), entry_of(context._key, _SERIAL_PREFIX + table.name)
+            context._env, table_of(table.operator), entry_of(self.key, _SERIAL_PREFIX + table.name)
         )
 
     def decoded(self, table: Table, key: RowKey, data: bytes) -> Any:
@@ -116,6 +125,6 @@ class RowStore:
             return decode(data)
         except Exception as error:  # noqa: BLE001 - a row type's own code can run here
             raise UnsupportedValue(
-                f"the stored row {table.primary_key(key)!r} of table {table.full_name} of {self.context._entity()} "
+                f"the stored row {table.primary_key(key)!r} of table {table.full_name} of {self.named()} "
                 f"does not fit its row type {table.row_type.name}: {error}"
             ) from None

@@ -42,20 +42,11 @@ class Rows:
 
     __slots__ = ("_context", "_statements", "_store", "_table")
 
-    def __init__(self, context: Context, table: Any) -> None:
+    def __init__(self, context: Context, table: Any, operator: str, key: Any) -> None:
+        check_table(context, table, operator)
         self._context: Context = context
-        if context._left < 0:
-            context._refuse()
-        if type(table) is not Table:
-            raise context._doomed(
-                BadQuery(
-                    f"ctx.rows takes a table that operator.table(…) gave, got {shown(table)} on {context._entity()}"
-                )
-            )
-        if context._env.app.table(table.full_name) is not table or table.operator != context._spec.operator:
-            raise context._doomed(_foreign(context, table))
         self._table: Table = table
-        self._store = RowStore(context)
+        self._store = RowStore(context, operator, key)
         self._statements = RowStatements(self._store)
 
     @classmethod
@@ -64,7 +55,7 @@ class Rows:
         return GenericAlias(cls, types)
 
     def __repr__(self) -> str:
-        return f"<rows of {self._table.full_name} of {self._context._entity()}>"
+        return f"<rows of {self._table.full_name} of {self._store.named()}>"
 
     # One row -----------------------------------------------------------------------------------------------
 
@@ -154,7 +145,7 @@ class Rows:
         """The rows that meet the conditions, a list; with `first` or `last` at most so many, from that end."""
         self._open()
         try:
-            _check_ends(first, last)
+            check_ends(first, last)
             rows = self._selected(self._table.plan(conditions, scan, by), conditions, first, last)
         except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
             raise self._doomed(error) from None
@@ -166,7 +157,7 @@ class Rows:
         """The primary keys of the rows that `select` would give. It conflicts only with rows that come or go."""
         self._open()
         try:
-            _check_ends(first, last)
+            check_ends(first, last)
             table = self._table
             keys = self._found_keys(table.plan(conditions, scan, by), conditions, first, last)
             found = [table.primary_key(key) for key in keys]
@@ -285,7 +276,8 @@ class Rows:
         return self._context._begin(rows_result(method, self._table.name, result))
 
 
-def _check_ends(first: Any, last: Any) -> None:
+def check_ends(first: Any, last: Any) -> None:
+    """Refuses ends of a query that are no numbers of rows."""
     for name, value in (("first", first), ("last", last)):
         if type(value) is not int or value < 0:
             raise BadQuery(f"{name}= is a number of rows, got {shown(value)}; 0 means all")
@@ -298,10 +290,22 @@ def _check_size(size: Any) -> None:
         raise BadQuery(f"size= is the number of rows of a page, at least 1, got {shown(size)}")
 
 
-def _foreign(context: Context, table: Table) -> BadQuery:
-    if table.operator != context._spec.operator:
-        return BadQuery(
-            f"table {table.full_name} belongs to operator {table.operator!r}: a function of {context._spec.operator!r} "
-            "reaches its rows by a call to a function of that operator"
+def check_table(context: Context, table: Any, operator: str) -> None:
+    """Refuses a closed context, and what is no table of `operator` in its app."""
+    if context._left < 0:
+        context._refuse()
+    if type(table) is not Table:
+        raise context._doomed(
+            BadQuery(f"ctx.rows takes a table that operator.table(…) gave, got {shown(table)} on {context._entity()}")
         )
-    return BadQuery(f"table {table.full_name} is not declared by an operator of the app {context._env.app.name!r}")
+    if table.operator != operator:
+        raise context._doomed(
+            BadQuery(
+                f"table {table.full_name} belongs to operator {table.operator!r}: a function of {operator!r} reaches "
+                "its rows by a call to a function of that operator"
+            )
+        )
+    if context._env.app.table(table.full_name) is not table:
+        raise context._doomed(
+            BadQuery(f"table {table.full_name} is not declared by an operator of the app {context._env.app.name!r}")
+        )

@@ -56,6 +56,19 @@ async def call(context: Context, operator: Any, function: Any, key: Any, params:
     return request.call.function.decode_result(data)
 
 
+async def call_all(context: Context, operator: Any, function: Any, params: Any) -> list[Any]:
+    """The coroutine of `Context.call_all`. The partitions run one after the other, so that none sees less than in the
+    serial order.
+    """
+    partitions, name, count = context._all_partitions(operator, function)
+    results = []
+    for number in range(count):
+        request = context._sync_call(partitions, name, number, params)
+        data = await suspend(request)
+        results.append(request.call.function.decode_result(data))
+    return results
+
+
 async def call_external(context: Context, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """The coroutine of `Context.call_external`."""
     data = await suspend(context._external_call(function, args))
@@ -80,6 +93,7 @@ async def rows_result(method: str, table: str, result: Any) -> Any:
 # What Python calls a coroutine in its messages.
 for _coroutine, _called in (
     (call, "Context.call"),
+    (call_all, "Context.call_all"),
     (call_external, "Context.call_external"),
     (next_number, "EntitySequence.next"),
     (last_number, "EntitySequence.last"),
@@ -99,6 +113,10 @@ def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
         operator = getattr(begun["operator"], "name", begun["operator"])
         called = f"{_name(operator)}.{_name(begun['function'])}"
         return f"made a call to {called} and did not await it: write `await ctx.call(…)`, or ctx.call_async"
+    if coroutine.cr_code is call_all.__code__:
+        operator = getattr(begun["operator"], "name", begun["operator"])
+        called = f"{_name(operator)}.{_name(begun['function'])}"
+        return f"made a call to all partitions, {called}, and did not await it: write `await ctx.call_all(…)`"
     if coroutine.cr_code in (next_number.__code__, last_number.__code__):
         asked = "next" if coroutine.cr_code is next_number.__code__ else "last"
         return f"did not await {asked}() of its {begun['sequence']}: write `await ctx.sequence(…).{asked}()`"

@@ -25,6 +25,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NAIVE_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - naive, as the column's values are
 _MICROSECOND: Final = timedelta(microseconds=1)
 _SHORT_TEXT_CHARS: Final = KEY_BYTES_MAX // 4
+_NAN: Final = "NaN has no place in an order"
 _NONE: Final = ()
 """The comparable of None."""
 
@@ -58,16 +59,22 @@ class Kind:
         self.back: Callable[[Any], Any] = back or _same
         self.in_keys = in_keys
         self.prefixes = prefixes
-        self.may_refuse = of in (_number, _aware, _naive)
+        self.may_refuse = of in (_float, _decimal, _aware, _naive)
 
 
 def _same(value: Any) -> Any:
     return value
 
 
-def _number(value: Any) -> Any:
+def _float(value: float) -> float:
     if value != value:
-        raise UnsupportedValue("NaN has no place in an order")
+        raise UnsupportedValue(_NAN)
+    return value
+
+
+def _decimal(value: Any) -> Any:
+    if type(value) is Decimal and value.is_nan():
+        raise UnsupportedValue(_NAN)
     return value
 
 
@@ -99,8 +106,8 @@ _KINDS: Final[dict[type[inspect.Type], Kind]] = {
     inspect.StrType: Kind("str", (str,), str, in_keys=True, prefixes=True),
     inspect.BoolType: Kind("bool", (bool,), int, int, bool, in_keys=True),
     inspect.BytesType: Kind("bytes", (bytes,), bytes, prefixes=True),
-    inspect.FloatType: Kind("float", (float, int), float, _number),
-    inspect.DecimalType: Kind("Decimal", (Decimal, int), Decimal, _number),
+    inspect.FloatType: Kind("float", (float, int), float, _float),
+    inspect.DecimalType: Kind("Decimal", (Decimal, int), Decimal, _decimal),
     inspect.DateType: Kind("date", (date,), int, date.toordinal, date.fromordinal, in_keys=True),
     inspect.UUIDType: Kind("UUID", (UUID,), str, str, UUID, in_keys=True),
 }

@@ -27,7 +27,8 @@ class Index:
     primary keys.
 
     `unique`: no two rows of an entity have the same values in all its columns. Rows with None in one of them are not
-    compared, as in SQL. `scope`: "entity", the rows of one entity; "partition" and "app" are refused for now.
+    compared, as in SQL. `scope`: "entity", the rows of one entity, or "partition", those of all entities of a
+    partition, for partition functions; "app" is refused for now.
     """
 
     __slots__ = ("equal", "name", "order", "scope", "unique")

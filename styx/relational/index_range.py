@@ -46,6 +46,7 @@ LOWEST: Final[Position] = ()
 HIGHEST: Final[Position] = (TOP,)
 
 
+@native(subclassed=True)
 class TableIndex:
     """One index of a table. Objects are compared by identity: an app has one object for each index."""
 
@@ -61,7 +62,6 @@ class TableIndex:
         raise NotImplementedError
 
 
-@native
 class IndexRange:
     """The entries of one group with `low <= position < high`.
 

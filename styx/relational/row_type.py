@@ -20,12 +20,12 @@ from styx.values.declared_types import check_declared, type_text
 
 
 class RowType:
-    """The row type `declared` of the table `table`. `encode`, `decode` and `unpack` are as those of `TypedState`.
+    """The row type `declared` of the table `table`. `encode`, `decode` and `unpack` are as those of `typed`.
 
     Raises `ConfigurationError` if it is none.
     """
 
-    __slots__ = ("_replace", "_typed", "columns", "declared", "decode", "name", "table", "unpack")
+    __slots__ = ("_replace", "columns", "declared", "decode", "name", "table", "typed", "unpack")
 
     def __init__(self, table: str, declared: Any) -> None:
         try:
@@ -42,9 +42,9 @@ class RowType:
         self.declared: type = info.cls
         self.name = type_text(declared)
         self.columns: dict[str, Column] = {field.name: Column(field.name, field.type) for field in info.fields}
-        self._typed = TypedState(declared, "row type")
-        self.decode: Callable[[bytes], Any] = self._typed.decode
-        self.unpack: Callable[[bytes], Any] = self._typed.unpack
+        self.typed = TypedState(declared, "row type")
+        self.decode: Callable[[bytes], Any] = self.typed.decode
+        self.unpack: Callable[[bytes], Any] = self.typed.unpack
         self._replace: Callable[..., Any] = (
             msgspec.structs.replace if isinstance(info, inspect.StructType) else dataclasses.replace
         )
@@ -54,7 +54,7 @@ class RowType:
         if type(row) is not self.declared:
             raise UnsupportedValue(f"table {self.table} takes rows of type {self.name}, got {shown(row)}")
         try:
-            typed = self._typed
+            typed = self.typed
             return typed.encode(row)
         except UnsupportedValue as error:
             raise UnsupportedValue(f"table {self.table}: a row{error.path}: {error}") from None

@@ -5,6 +5,7 @@ Declarations only, as an operator holds them. `styx.model.rows` reads and writes
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import GenericAlias
 from typing import Any, Final
 
@@ -12,12 +13,13 @@ from styx.errors import BadQuery, CheckViolation, MissingIndex, UnsupportedValue
 from styx.relational.columns import Column
 from styx.relational.declarations import Check
 from styx.relational.explain import explanation
+from styx.relational.partition_index import PartitionIndex, PartitionOf, PartitionPlans
 from styx.relational.query import EQUAL, Conditions, Plan, conditions_text, operations_of, plan_by, plan_of
 from styx.relational.reference import Reference
 from styx.relational.row_indexes import ColumnIndex, RowIndex
 from styx.relational.row_type import RowType
-from styx.relational.table_declaration import TableDeclaration
-from styx.values.codec import shown
+from styx.relational.table_declaration import TableDeclaration, all_of
+from styx.values.codec import TypedState, shown
 
 PLANS_MAX: Final = 1_000
 """Kinds of queries of a table whose plans are kept."""
@@ -28,26 +30,34 @@ class Table:
 
     `full_name`: `cart/items`, under which a slot keeps the rows. `indexes`: number 0 is the primary key.
     `entity_parts`: how many parts of a row's key are the entity's. `auto`: "unique", "serial" or None.
-    `referenced_by`: references of tables that were declared later, and its own to itself.
+    `entity_indexes`: those over the rows of one entity. `across`: the queries over partitions, by the other indexes.
+    `referenced_by`: references of tables that were declared later, and its own to itself. `was`: the name that it had
+    in an earlier version, "" if none. `migration` converts rows that an earlier version stored. `given`: the arguments
+    of `Operator.table` by name, but for these two.
     """
 
     __slots__ = (
         "_plans",
+        "across",
         "auto",
         "auto_default",
         "checks",
         "columns",
         "delicate",
+        "entity_indexes",
         "entity_parts",
         "full_name",
+        "given",
         "indexes",
         "key",
+        "migration",
         "name",
         "operator",
         "referenced_by",
         "references",
         "row_type",
         "unique",
+        "was",
     )
 
     def __init__(
@@ -62,17 +72,36 @@ class Table:
         checks: Any = (),
         references: Any = (),
         auto: Any = None,
+        was: str = "",
+        migration: Any = None,
+        partition_of: PartitionOf,
     ) -> None:
+        indexes, checks, references = all_of(indexes), all_of(checks), all_of(references)
+        self.given = {
+            "name": name,
+            "row_type": row_type,
+            "key": key,
+            "indexes": indexes,
+            "checks": checks,
+            "references": references,
+            "auto": auto,
+        }
         declaration = TableDeclaration(self)
         self.operator = operator
         self.name = name
         declaration.check_name()
+        self.migration = migration
         self.full_name = f"{operator}/{name}"
+        self.was = was
+        declaration.check_was(was)
         self.entity_parts = entity_parts
         self.row_type: RowType = declaration.row_type(row_type)
         self.columns: dict[str, Column] = self.row_type.columns
         self.key: tuple[Column, ...] = declaration.key(key)
-        self.indexes: tuple[RowIndex, ...] = declaration.indexes(indexes, references)
+        self.indexes: tuple[RowIndex, ...] = declaration.indexes(indexes, references, partition_of)
+        wide = tuple(index for index in self.indexes if isinstance(index, PartitionIndex))
+        self.across = PartitionPlans(self.full_name, wide, self.columns)
+        self.entity_indexes: tuple[RowIndex, ...] = tuple(each for each in self.indexes if each not in wide)
         self.checks: tuple[Check, ...] = declaration.checks(checks)
         self.auto: str | None = auto
         self.auto_default: Any = declaration.auto_default(auto)
@@ -97,6 +126,18 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.full_name!r})"
+
+    # As stored -----------------------------------------------------------------------------------------------
+
+    @property
+    def typed_state(self) -> TypedState:
+        """What encodes and decodes rows, under the name that an operator has it for its states."""
+        return self.row_type.typed
+
+    @property
+    def encode_state(self) -> Callable[[Any], bytes]:
+        """A row's bytes; raises `UnsupportedValue`."""
+        return self.row_type.encode
 
     # Keys --------------------------------------------------------------------------------------------------
 
@@ -163,7 +204,7 @@ class Table:
         if by is not None:
             plan = plan_by(self.index(by), self.columns, asked, scan)
         else:
-            plan = plan_of(self.indexes, self.columns, asked)
+            plan = plan_of(self.entity_indexes, self.columns, asked)
             if plan is None and scan:
                 plan = plan_by(self.indexes[0], self.columns, asked, True)
         if plan is None:
@@ -185,10 +226,10 @@ class Table:
 
     def index(self, name: Any) -> RowIndex:
         """The index of this name; raises `BadQuery`."""
-        for index in self.indexes:
+        for index in self.entity_indexes:
             if index.name == name:
                 return index
-        known = ", ".join(index.name for index in self.indexes)
+        known = ", ".join(index.name for index in self.entity_indexes)
         raise BadQuery(f"table {self.full_name} has no index {shown(name)}; it has: {known}")
 
     def unique_index(self, name: Any, values: tuple[Any, ...]) -> RowIndex:

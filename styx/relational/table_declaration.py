@@ -10,6 +10,7 @@ from styx.errors import ConfigurationError
 from styx.model.limits import INDEXES_PER_TABLE_MAX, NAME_CHARS_MAX
 from styx.relational.columns import Column
 from styx.relational.declarations import ON_DELETE, SCOPES, Check, Index, Ref, columns_of
+from styx.relational.partition_index import PartitionIndex, PartitionOf
 from styx.relational.query import plan_of
 from styx.relational.reference import Reference, equalities
 from styx.relational.row_indexes import ColumnIndex, PrimaryKey, RowIndex
@@ -51,6 +52,13 @@ class TableDeclaration:
                 f"letter or '_': operator {self.table.operator!r} got {shown(name)}"
             )
 
+    def check_was(self, was: Any) -> None:
+        if was != "" and (not isinstance(was, str) or not _NAME.fullmatch(was) or was == self.table.name):
+            raise ConfigurationError(
+                f"table {self.table.full_name}: was= is the name that the table had before, without its operator's: "
+                f"got {shown(was)}"
+            )
+
     def row_type(self, declared: Any) -> RowType:
         """Raises at once: without columns nothing else can be checked."""
         try:
@@ -72,20 +80,24 @@ class TableDeclaration:
                 )
         return columns
 
-    def indexes(self, given: Any, references: Any) -> tuple[RowIndex, ...]:
+    def indexes(self, given: Any, references: Any, partition_of: PartitionOf) -> tuple[RowIndex, ...]:
         """The primary key, the declared indexes, and one for each reference whose children no other index finds."""
         table = self.table
         self._indexes = [PrimaryKey(table.full_name, 0, PRIMARY_KEY, table.entity_parts, (), table.key, True)]
-        for index in _all_of(given):
+        for index in all_of(given):
             if not isinstance(index, Index):
                 self.problems.append(f"indexes= takes Index objects, got {shown(index)}")
                 continue
             self._check_index(index)
             what = f"index {index.name!r}"
-            self._add(index.name, self._columns(what, index.equal), self._columns(what, index.order), index.unique)
+            equal, order = self._columns(what, index.equal), self._columns(what, index.order)
+            if index.scope == "partition":
+                self._add_across(index.name, equal, order, partition_of)
+            else:
+                self._add(index.name, equal, order, index.unique)
         names = Counter(index.name for index in self._indexes)
         self.problems += [f"two indexes are named {name!r}" for name, times in names.items() if times > 1]
-        for reference in _all_of(references):
+        for reference in all_of(references):
             if isinstance(reference, Ref) and all(name in table.columns for name in reference.columns):
                 self._add_for(tuple(table.columns[name] for name in reference.columns))
         if len(self._indexes) - 1 > INDEXES_PER_TABLE_MAX:
@@ -110,8 +122,18 @@ class TableDeclaration:
             )
         )
 
+    def _add_across(
+        self, name: str, equal: tuple[Column, ...], order: tuple[Column, ...], partition_of: PartitionOf
+    ) -> None:
+        table, number = self.table, len(self._indexes)
+        decode = table.row_type.decode
+        self._indexes.append(
+            PartitionIndex(table.full_name, number, name, table.entity_parts, equal, order, decode, partition_of)
+        )
+
     def _add_for(self, columns: tuple[Column, ...]) -> None:
-        plan = plan_of(self._indexes, self.table.columns, equalities(columns))
+        of_entities = [index for index in self._indexes if not isinstance(index, PartitionIndex)]
+        plan = plan_of(of_entities, self.table.columns, equalities(columns))
         if plan is None or plan.filters:
             names = "_".join(column.name for column in columns)
             self._add(f"reference {names}", columns, (), False)
@@ -123,9 +145,12 @@ class TableDeclaration:
             self.problems.append(f"index {index.name!r} needs columns: equal=… or order=…")
         if index.scope not in SCOPES:
             self.problems.append(f"index {index.name!r}: scope= is one of {', '.join(SCOPES)}")
-        elif index.scope != "entity":
+        elif index.scope == "app":
+            self.problems.append(f'index {index.name!r}: scope="app" is not there yet; use "entity" or "partition"')
+        elif index.scope == "partition" and index.unique:
             self.problems.append(
-                f'index {index.name!r}: scope="{index.scope}" is not there yet; an index holds the rows of one entity'
+                f"index {index.name!r}: unique=True is for the rows of one entity. Which entities share a partition "
+                "depends on the number of slots, and must not decide what is a violation"
             )
         for name in (*index.equal, *index.order):
             if name in PARAMETERS:
@@ -150,7 +175,7 @@ class TableDeclaration:
 
     def checks(self, given: Any) -> tuple[Check, ...]:
         checks = []
-        for check in _all_of(given):
+        for check in all_of(given):
             if not isinstance(check, Check) or not callable(check.function) or not isinstance(check.name, str):
                 self.problems.append(f'checks= takes Check("name", lambda row: …) objects, got {shown(check)}')
             else:
@@ -180,7 +205,7 @@ class TableDeclaration:
         return None
 
     def references(self, given: Any) -> tuple[Reference, ...]:
-        found = [self._reference(each) for each in _all_of(given)]
+        found = [self._reference(each) for each in all_of(given)]
         return tuple(reference for reference in found if reference is not None)
 
     def _reference(self, ref: Any) -> Reference | None:
@@ -206,7 +231,7 @@ class TableDeclaration:
         if len(columns) != len(ref.columns) or not self._fits(what, columns, parent):
             return None
         defaults = self._defaults(what, ref, columns)
-        plan = plan_of(table.indexes, table.columns, equalities(columns))
+        plan = plan_of(table.entity_indexes, table.columns, equalities(columns))
         if plan is None or defaults is None:
             return None
         return Reference(table, columns, parent, ref.on_delete, defaults, plan)
@@ -244,6 +269,6 @@ class TableDeclaration:
         return defaults if len(self.problems) == told else None
 
 
-def _all_of(given: Any) -> tuple[Any, ...]:
+def all_of(given: Any) -> tuple[Any, ...]:
     """What a parameter was given: one object, or several."""
     return tuple(given) if isinstance(given, list | tuple) else (given,)

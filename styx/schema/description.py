@@ -21,16 +21,36 @@ from styx.errors import UnknownOperator
 from styx.model.app import App
 from styx.model.operator import Operator
 from styx.model.partitioning import Key, KeyType, stable_hash
+from styx.model.table_names import row_table
+from styx.relational.columns import Column
+from styx.relational.row_indexes import RowIndex
+from styx.relational.table import Table
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]++")
 _KEY_PARTS: Final = {"str": str, "int": int}
+
+
+class TableDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """One table of an operator. `columns` are those of the row type with what they are compared as, `key` those of the
+    primary key; `indexes`, `checks` and `references` describe what else is declared. `auto`: how keys are made; `was`:
+    the name that it had before; `migrate`: whether it has its own one.
+    """
+
+    key: list[str]
+    columns: dict[str, str] = {}
+    indexes: list[str] = []
+    checks: list[str] = []
+    references: list[str] = []
+    was: str = ""
+    auto: str = ""
+    migrate: bool = False
 
 
 class OperatorDescription(msgspec.Struct, frozen=True, kw_only=True):
     """One operator. `n_partitions` None means one for each slot; `functions` has each one's parameters as text.
 
     `key_type` is `str`, `int` or such as `(int, str)`; `partition_key` and `migrate` say whether the operator has its
-    own one. `hints` names what functions were registered with, of those that were.
+    own one. `hints` names what functions were registered with, of those that were. `tables` are by their own names.
     """
 
     n_partitions: int | None
@@ -39,13 +59,15 @@ class OperatorDescription(msgspec.Struct, frozen=True, kw_only=True):
     functions: dict[str, list[str]]
     migrate: bool = False
     hints: dict[str, list[str]] = {}
+    tables: dict[str, TableDescription] = {}
 
 
 class AppDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """An app's name and its operators by name."""
+    """An app's name, its operators by name, and the full names of the tables that it drops."""
 
     name: str
     operators: dict[str, OperatorDescription]
+    drops: list[str] = []
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,6 +115,7 @@ def describe(app: App) -> AppDescription:
     return AppDescription(
         name=app.name,
         operators={name: _describe_operator(operator) for name, operator in sorted(app.operators.items())},
+        drops=list(app.drops),
     )
 
 
@@ -115,33 +138,76 @@ def parse_key_type(text: str) -> KeyType:
         raise ValueError(f"{text!r} is no key type; one looks like str, int or (int, str)") from None
 
 
-def refusal(old: AppDescription, new: AppDescription, operators_with_state: set[str]) -> str | None:
-    """Why `new` may not replace `old`, or None if it may; `operators_with_state` are those that have entities."""
+def refusal(old: AppDescription, new: AppDescription, with_state: set[str]) -> str | None:
+    """Why `new` may not replace `old`, or None if it may; `with_state` are the operators whose entities have state, and
+    the tables that have rows.
+    """
     if new.name != old.name:
         return (
             f"the app deployed is {old.name!r}, and this one is {new.name!r}: "
             f"name it {old.name!r} to replace it, or deploy it to another cluster"
         )
-    for name in sorted(operators_with_state & old.operators.keys()):
+    for name in sorted(with_state & old.operators.keys()):
         if name not in new.operators:
             return f"operator {name!r} has state, and the new version lacks it: keep it, or delete its entities first"
         reason = _moved(old.operators[name], new.operators[name])
         if reason is not None:
             return f"operator {name!r} has state, and {reason}; keep it as it was, or use an operator of another name"
+    return refusal_of_tables(old, new, with_state)
+
+
+def refusal_of_tables(old: AppDescription, new: AppDescription, with_rows: set[str]) -> str | None:
+    """Why the tables `with_rows` of `old`, by their full names, would not be found again in `new`; None if they would.
+
+    Operators that `new` does not have are passed over.
+    """
+    for full_name in sorted(with_rows):
+        operator, _, name = full_name.partition("/")
+        after = new.operators.get(operator)
+        before = old.operators[operator].tables.get(name) if operator in old.operators else None
+        if after is None or before is None or full_name in new.drops:
+            continue
+        heirs = [table for each, table in after.tables.items() if each == name or table.was == name]
+        if not heirs:
+            return f"table {full_name!r} has rows, and the new version lacks it: {table_gone(full_name)}"
+        if heirs[0].key != before.key:
+            return (
+                f"table {full_name!r} has rows, and the new version changes its primary key from "
+                f"{', '.join(before.key)} to {', '.join(heirs[0].key)}: rows would not be found under it. Keep it, or "
+                "declare a table of another name and copy the rows with a function"
+            )
     return None
 
 
-def refusal_to_go_back(new: AppDescription, old: AppDescription, operators_with_state: set[str]) -> str | None:
+def table_gone(full_name: str) -> str:
+    """What to do with the rows of a table that a new version lacks."""
+    was = full_name.partition("/")[2]
+    return f'keep it, rename it by operator.table(…, was="{was}"), or drop its rows by App(…, drops=["{full_name}"])'
+
+
+def refusal_to_go_back(new: AppDescription, old: AppDescription, with_state: set[str]) -> str | None:
     """Why `old` may not take the place of `new`, which came after it, or None if it may: what `new` has converted,
     older code would take for something else.
     """
-    for name in sorted(operators_with_state & new.operators.keys() & old.operators.keys()):
+    for name in sorted(with_state & new.operators.keys() & old.operators.keys()):
         if new.operators[name].migrate and not old.operators[name].migrate:
             return (
                 f"the present version's migrate= has converted the state of operator {name!r}, which the version "
                 "before does not know: deploy its code with a migrate= that converts it back"
             )
+    before, after = _tables(old), _tables(new)
+    for name in sorted(with_state & after.keys() & before.keys()):
+        if after[name].migrate and not before[name].migrate:
+            return (
+                f"the present version's migrate= has converted rows of table {name!r}, which the version before does "
+                "not know: deploy its code with a migrate= that converts them back"
+            )
     return None
+
+
+def _tables(app: AppDescription) -> dict[str, TableDescription]:
+    """The tables by their full names."""
+    return {row_table(name, each): table for name, one in app.operators.items() for each, table in one.tables.items()}
 
 
 def _moved(old: OperatorDescription, new: OperatorDescription) -> str | None:
@@ -172,7 +238,31 @@ def _describe_operator(operator: Operator) -> OperatorDescription:
             for name, function in sorted(operator.functions.items())
             if any(function.hints)
         },
+        tables={name: _describe_table(table) for name, table in sorted(operator.tables.items())},
     )
+
+
+def _describe_table(table: Table) -> TableDescription:
+    return TableDescription(
+        key=[column.name for column in table.key],
+        columns={name: _type_of(column) for name, column in table.columns.items()},
+        indexes=[_describe_index(index) for index in table.indexes[1:]],
+        checks=[check.name for check in table.checks],
+        references=[f"{reference.name}, {reference.on_delete}" for reference in table.references],
+        auto=table.auto or "",
+        was=table.was,
+        migrate=table.migration is not None,
+    )
+
+
+def _type_of(column: Column) -> str:
+    return f"{column.type_name} | None" if column.optional else column.type_name
+
+
+def _describe_index(index: RowIndex) -> str:
+    equal, order = (", ".join(column.name for column in columns) for columns in (index.equal, index.order))
+    parts = [f"equal={equal}" if equal else "", f"order={order}" if order else "", "unique" if index.unique else ""]
+    return f"{index.name}: {'; '.join(part for part in parts if part)}"
 
 
 def _described(parameter: inspect.Parameter) -> str:

@@ -10,19 +10,26 @@ from typing import Final
 
 import msgspec
 
+from styx.model.table_names import holds_rows
+
 OFFENDERS_SHOWN: Final = 10
 """Offenders that are described in words; further ones are only counted."""
 _ADVICE: Final = (
     "Give every new field a default, or convert what is stored with Operator(..., migrate=): "
     'see "Changing the code, and the state\'s type" in docs/programming.md'
 )
+_ADVICE_OF_ROWS: Final = (
+    "For rows: give every new column a default, convert rows with operator.table(..., migrate=), or mend them with a "
+    "function of the version that runs: see docs/change-a-table.md"
+)
 
 
 class StateFindings(msgspec.Struct, array_like=True, frozen=True):
-    """`checked` entities, of which `offenders` do not fit; `first` has words for the first of those.
+    """`checked` entries, of which `offenders` do not fit; `first` has words for the first of those.
 
-    `migrated` counts, by operator, the entities that its `migrate=` converts. `dropping` counts those that fit, but
-    hold something that the new type does not have; `dropped` has an example of it by operator.
+    `migrated` counts, by operator or table, the entries that its `migrate=` converts. `dropping` counts those that fit,
+    but hold something that the new type does not have; `dropped` has an example of it by operator or table. `rows` of
+    the checked entries are rows; `discarded` counts, by table, the rows that the new version drops.
     """
 
     checked: int = 0
@@ -31,41 +38,59 @@ class StateFindings(msgspec.Struct, array_like=True, frozen=True):
     migrated: dict[str, int] = {}
     dropping: dict[str, int] = {}
     dropped: dict[str, str] = {}
+    rows: int = 0
+    discarded: dict[str, int] = {}
 
     def refusal(self) -> str | None:
         """Why the code may not run on this state; None if it may."""
         if not self.offenders:
             return None
         more = self.offenders - len(self.first)
-        counts = f"{self.offenders:,} of {self.checked:,} stored entities do not fit the new version"
+        counts = f"{self.offenders:,} of {self.checked:,} stored {self._kind} do not fit the new version"
         rest = [f"  … and {more:,} more"] if more else []
-        return "\n".join([f"{counts}:", *(f"  {line}" for line in self.first), *rest, _ADVICE])
+        advice = [_ADVICE, _ADVICE_OF_ROWS] if self.rows else [_ADVICE]
+        return "\n".join([f"{counts}:", *(f"  {line}" for line in self.first), *rest, *advice])
 
     def notes(self) -> list[str]:
         """Facts for an operator although the state fits, a line each."""
-        lines = [f"stored entities checked: {self.checked:,}; all of them fit"] if self.checked else []
-        lines += [f"operator {name!r}: converted by migrate=: {count:,}" for name, count in self.migrated.items()]
+        lines = [f"stored {self._kind} checked: {self.checked:,}; all of them fit"] if self.checked else []
+        lines += [f"{_kind(name)} {name!r}: converted by migrate=: {count:,}" for name, count in self.migrated.items()]
+        lines += [f"table {name!r}: rows that are dropped: {count:,}" for name, count in self.discarded.items()]
         for name, count in self.dropping.items():
             lines.append(
-                f"operator {name!r}: with a part that its state_type does not have, and that is lost when they are put "
-                f"next: {count:,}, such as {self.dropped[name]}"
+                f"{_kind(name)} {name!r}: with a part that its {_type(name)} does not have, and that is lost when they "
+                f"are put next: {count:,}, such as {self.dropped[name]}"
             )
         return lines
+
+    @property
+    def _kind(self) -> str:
+        return "entities and rows" if self.rows else "entities"
+
+
+def _type(name: str) -> str:
+    return "row type" if holds_rows(name) else "state_type"
+
+
+def _kind(name: str) -> str:
+    return "table" if holds_rows(name) else "operator"
 
 
 def together(parts: Iterable[StateFindings]) -> StateFindings:
     """The findings of several checks of different entities as one; of the first offenders, the first part's first."""
-    checked = offenders = 0
+    checked = offenders = rows = 0
     first: list[str] = []
     migrated: dict[str, int] = {}
     dropping: dict[str, int] = {}
     dropped: dict[str, str] = {}
+    discarded: dict[str, int] = {}
     for part in parts:
         checked += part.checked
         offenders += part.offenders
+        rows += part.rows
         first += part.first
-        for total, counts in ((migrated, part.migrated), (dropping, part.dropping)):
+        for total, counts in ((migrated, part.migrated), (dropping, part.dropping), (discarded, part.discarded)):
             for name, count in counts.items():
                 total[name] = total.get(name, 0) + count
         dropped = {**part.dropped, **dropped}
-    return StateFindings(checked, offenders, first[:OFFENDERS_SHOWN], migrated, dropping, dropped)
+    return StateFindings(checked, offenders, first[:OFFENDERS_SHOWN], migrated, dropping, dropped, rows, discarded)

@@ -1,26 +1,22 @@
-"""One operator's stored entities as an app's code reads them: whether each is found and decoded, or must be converted;
-and the conversion of whole tables.
+"""One stored value as an app's code reads it, an entity's state or a row: whether it is decoded, or must be converted.
 
-`migrate=` is for exactly those values that the new `state_type` does not read completely: it cannot decode them, or
-would drop a part of them. The `state_type` must read the result of `migrate=` completely, so `migrate=` is never called
-for that result again, however often such a version is deployed. Pure; the state is not changed.
+`migrate=` is for exactly those values that the declared type does not read completely: it cannot decode them, or would
+drop a part of them. The type must read the result of `migrate=` completely, so `migrate=` is never called for that
+result again, however often such a version is deployed. Pure; the state is not changed.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
-from styx.errors import EngineFailed, describe
-from styx.model.app import App
-from styx.model.limits import Limits
-from styx.model.operator import Operator
-from styx.model.table_names import entry_name
-from styx.values.codec import decode_plain
+from styx.errors import describe
+from styx.model.operator import Migration
+from styx.values.codec import TypedState, decode_plain
 
 _AT: Final = " - at `$"
 
@@ -51,14 +47,28 @@ class Reading:
 _WHOLE: Final = Reading()
 
 
-class StateReader:
-    """Reads the values of `operator`; what it converts may have `bytes_max` bytes."""
+class Declared(Protocol):
+    """What says how values are stored: an operator, whose values are states, or a table, whose values are rows."""
 
-    def __init__(self, operator: Operator, bytes_max: int) -> None:
-        self.operator = operator
+    @property
+    def typed_state(self) -> TypedState | None: ...
+    @property
+    def migration(self) -> Migration | None: ...
+    @property
+    def encode_state(self) -> Callable[[Any], bytes]: ...
+
+
+class StateReader:
+    """Reads stored values of what is `declared`; what it converts may have `bytes_max` bytes. `kind`: as messages name
+    the declared type.
+    """
+
+    def __init__(self, declared: Declared, bytes_max: int, kind: str = "state_type") -> None:
         self._bytes_max = bytes_max
-        self._typed = operator.typed_state
-        self._migration = operator.migration
+        self._typed = declared.typed_state
+        self._migration = declared.migration
+        self._encode = declared.encode_state
+        self._kind = kind
 
     @property
     def runs_code(self) -> bool:
@@ -97,7 +107,7 @@ class StateReader:
         except BaseException as error:  # noqa: BLE001 - a state type's own code runs here
             raise Misfit(f": what migrate= gave cannot be read again: {describe(error)[1]}") from None
         if dropped:
-            raise Misfit(f": what migrate= gave has {dropped}, which the state_type does not have")
+            raise Misfit(f": what migrate= gave has {dropped}, which the {self._kind} does not have")
         if len(new) > self._bytes_max:
             raise Misfit(f": what migrate= gave has {len(new)} bytes; the limit is {self._bytes_max}")
         return new
@@ -115,7 +125,8 @@ class StateReader:
             kind, message = describe(error)
             raise Misfit(f": migrate= raised {kind}: {message}") from None
         try:
-            return self.operator.encode_state(new)
+            encode = self._encode
+            return encode(new)
         except BaseException as error:  # noqa: BLE001 - a value's own code runs here
             raise Misfit(f": migrate= returned what cannot be stored: {describe(error)[1]}") from None
 
@@ -213,49 +224,3 @@ def _fields(kind: Any) -> dict[str, str] | None:
         return {name: name for name in models} | {one.alias: name for name, one in models.items() if one.alias}
     attributes = getattr(kind, "__attrs_attrs__", None)
     return None if attributes is None else {attribute.name: attribute.name for attribute in attributes}
-
-
-# Conversion ----------------------------------------------------------------------------------------------------------
-
-
-Converted = dict[str, dict[Any, bytes]]
-
-
-class NotConverted(EngineFailed):
-    """An entity cannot be converted, although the check before has passed it."""
-
-
-# The same state always gives the same result, however often and wherever it is converted.
-
-
-def converts(app: App) -> bool:
-    """Whether an operator of the app has a `migrate=`."""
-    return any(operator.migration is not None for operator in app.operators.values())
-
-
-def converted(app: App, tables: Mapping[str, Mapping[Any, bytes]], limits: Limits) -> Converted:
-    """The entities that had to be converted, by operator. Raises `NotConverted` naming the entity."""
-    changed: Converted = {}
-    for name, operator in app.operators.items():
-        table = tables.get(name)
-        if operator.migration is None or not table:
-            continue
-        new = _converted(StateReader(operator, limits.value_bytes_max), table)
-        if new:
-            changed[name] = new
-    return changed
-
-
-def _converted(reader: StateReader, table: Mapping[Any, bytes]) -> dict[Any, bytes]:
-    new: dict[Any, bytes] = {}
-    for key, data in table.items():
-        try:
-            reading = reader.read(data)
-        except Misfit as error:
-            raise NotConverted(
-                f"{entry_name(reader.operator.name, key)}{error}: when the version was deployed, it could be "
-                "converted, so migrate= uses more than the value that it is given"
-            ) from None
-        if reading.data is not None:
-            new[key] = reading.data
-    return new

@@ -15,7 +15,7 @@ import msgspec
 from styx.errors import EngineFailed
 from styx.log.base import LogReader, LogTruncated, Stream
 from styx.protocol.manifest import Manifest
-from styx.schema.state_reading import converted
+from styx.schema.conversion import conversion
 from styx.sequencer.epoch_record import (
     EPOCHS_PARTITION,
     EpochPlan,
@@ -131,9 +131,9 @@ def _converted(wanted: LoadState, slots: dict[int, LoadedSlot]) -> dict[int, Loa
     if converting is not None:
         for index, slot in slots.items():
             state = converting.held.get(index, slot.state)
-            changed = converted(converting.app, state.at(NEWEST), converting.limits)
+            changed = conversion(converting.app, state.at(NEWEST), converting.limits)
             if changed:
-                slot.state = state.replaced(changed)
+                slot.state = state.replaced(changed.writes, changed.renamed, changed.dropped)
     return slots
 
 

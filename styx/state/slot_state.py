@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from styx.model.table_names import holds_values, owner_of
+from styx.model.table_names import holds_rows, holds_values, owner_of
 from styx.state.table import NEWEST, Changes, Entries, Table, without_deleted
 
 IDEMPOTENCY_TABLE: Final = "\0idempotency"
@@ -75,10 +75,16 @@ class SlotState:
             table.take_changes()
             table.forget_indexes()
 
-    def replaced(self, writes: Mapping[str, Entries]) -> SlotState:
-        """This state with these entities converted; it stays as it is, and shares the tables that are not named."""
-        changed = {operator: self.tables[operator].replaced(writes[operator]) for operator in writes}
-        new = SlotState({**self.tables, **changed})
+    def replaced(
+        self, writes: Mapping[str, Entries], renamed: Mapping[str, str] = {}, dropped: Collection[str] = ()
+    ) -> SlotState:
+        """This state without the `dropped` tables, others `renamed`, with these values instead of those that they have;
+        it stays as it is, and shares the tables that are not named.
+        """
+        tables = {name: table for name, table in self.tables.items() if name not in dropped and name not in renamed}
+        tables |= {new: self.tables[old] for old, new in renamed.items()}
+        changed = {name: tables[name].replaced(writes[name]) for name in writes}
+        new = SlotState({**tables, **changed})
         new.converted = True
         return new
 
@@ -95,12 +101,16 @@ def merge_into(older: Delta, newer: Delta) -> None:
 
 
 def holdings(states: Iterable[SlotState]) -> tuple[int, list[str]]:
-    """(entities that have a value here, names of the operators whose entities have a value, a sequence or rows)."""
+    """(entities that have a value here, names of the operators whose entities have a value, a sequence or rows, and of
+    the tables that have rows).
+    """
     entities = 0
-    operators: set[str] = set()
+    owners: set[str] = set()
     for state in states:
         for name, table in state.at(NEWEST).items():
             if table:
-                operators.add(owner_of(name))
+                owners.add(owner_of(name))
+                if holds_rows(name):
+                    owners.add(name)
                 entities += len(table) if holds_values(name) else 0
-    return entities, sorted(operators)
+    return entities, sorted(owners)

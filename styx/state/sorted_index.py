@@ -7,12 +7,14 @@ difference to what it gives.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from styx.relational.index_range import Group, Position, RowKey, TableIndex
 
 Entry = tuple[Position, RowKey]
 """Where a row stands in its group, and the row's key. No two rows of a group have one position."""
+_NONE: Final[list[Entry]] = []
 
 
 class SortedIndex:
@@ -56,20 +58,14 @@ class SortedIndex:
                 groups[group] = []
             insort(groups[group], (position, key))
 
-    def between(self, group: Group, low: Position, high: Position, first: int = 0, last: int = 0) -> list[Entry]:
-        """The group's entries with `low <= position < high`, in order: at most the `first` or `last`; 0 means all."""
-        entries = self._groups.get(group)
-        if entries is None:
-            return []
+    def walk(self, group: Group, low: Position, high: Position, backwards: bool = False) -> Iterator[Entry]:
+        """The group's entries with `low <= position < high`, in order, or in the reverse order."""
+        entries = self._groups.get(group, _NONE)
         begin, end = bisect_left(entries, (low,)), bisect_left(entries, (high,))
-        if first:
-            end = min(end, begin + first)
-        elif last:
-            begin = max(begin, end - last)
-        return entries[begin:end]
+        return map(entries.__getitem__, range(end - 1, begin - 1, -1) if backwards else range(begin, end))
 
     def count(self, group: Group, low: Position, high: Position) -> int:
-        """How many entries `between` gives."""
+        """How many entries `walk` gives."""
         entries = self._groups.get(group)
         return 0 if entries is None else max(0, bisect_left(entries, (high,)) - bisect_left(entries, (low,)))
 

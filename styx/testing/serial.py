@@ -35,11 +35,13 @@ from styx.model.execution import (
 from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
-from styx.model.table_names import entry_name, holds_sequences, owner_of
+from styx.model.table_names import entry_name, holds_rows, holds_sequences, owner_of
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more, transaction_limits
 from styx.protocol.frames import decode_outcome
 from styx.relational.index_range import IndexRange, Position, RowKey
+from styx.schema.conversion import conversion
+from styx.schema.row_rules import RowRules
 from styx.schema.state_reading import Misfit, StateReader
 
 Entity = tuple[str, Key]
@@ -120,20 +122,39 @@ class SerialReference:
         Raises `ValueError` for an entity that it cannot use: it should have been refused.
         """
         self.app = app
-        readers: dict[str, StateReader] = {}
-        for (operator, key), data in self.state.items():
-            if owner_of(operator) not in app.operators:
-                raise ValueError(f"{entry_name(operator, key)}: the version has no operator {owner_of(operator)!r}")
-            if holds_sequences(operator):
-                continue
-            if operator not in readers:
-                readers[operator] = StateReader(app.operators[operator], self.limits.value_bytes_max)
+        tables: dict[str, dict[Any, bytes]] = {}
+        for (name, key), data in self.state.items():
+            if owner_of(name) not in app.operators and name not in app.drops:
+                raise ValueError(f"{entry_name(name, key)}: the version has no operator {owner_of(name)!r}")
+            tables.setdefault(name, {})[key] = data
+        changed = conversion(app, tables, self.limits)
+        for name in changed.dropped:
+            del tables[name]
+        for old, new in changed.renamed.items():
+            tables[new] = tables.pop(old)
+        for name, values in changed.writes.items():
+            tables[name].update(values)
+        for name, table in tables.items():
+            if not holds_sequences(name):
+                self._read_all(name, table, tables)
+        self.state = {(name, key): data for name, table in tables.items() for key, data in table.items()}
+
+    def _read_all(self, name: str, table: dict[Any, bytes], tables: dict[str, dict[Any, bytes]]) -> None:
+        """Reads all values or rows of a table; raises `ValueError` for one that the version cannot use."""
+        operator, bytes_max = self.app.operators[owner_of(name)], self.limits.value_bytes_max
+        table_of_app = self.app.table(name)
+        if holds_rows(name) and table_of_app is None:
+            raise ValueError(f"table {name!r}: the version does not have it")
+        rules = None if table_of_app is None else RowRules(table_of_app, bytes_max)
+        reader = StateReader(operator, bytes_max)
+        for key, data in table.items():
             try:
-                reading = readers[operator].read(data)
+                if rules is None:
+                    reader.read(data)
+                else:
+                    rules.read(lambda other: tables.get(other, {}), key, data)
             except Misfit as error:
-                raise ValueError(f"{entry_name(operator, key)}{error}") from None
-            if reading.data is not None:
-                self.state[operator, key] = reading.data
+                raise ValueError(f"{entry_name(name, key)}{error}") from None
 
     def value(self, operator: str, key: Any) -> Any:
         """The decoded state of one entity, None if it has none."""

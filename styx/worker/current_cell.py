@@ -57,22 +57,24 @@ class CurrentCell(Cell):
 
     def scan(self, environment: Environment, wanted: IndexRange, chain: bytes) -> list[tuple[RowKey, bytes]]:
         """As `Cell.scan`."""
-        return rows_of(read_current(environment, wanted, self._current, self._writes))
+        return rows_of(read_current(environment, wanted, self._writes))
 
     def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
         """As `Cell.count`."""
-        return len(read_current(environment, wanted, self._current, self._writes))
+        return len(read_current(environment, wanted, self._writes))
 
 
-def read_current(environment: Environment, wanted: IndexRange, current: Writes, own: Writes | None) -> Found:
+def read_current(environment: Environment, wanted: IndexRange, own: Writes | None) -> Found:
     """The rows of a range, and a note in the footprint that the part has read such a table."""
     assert isinstance(environment, Footprint), "a function runs in a transaction"
     slot, table = environment.here, wanted.index.table
     assert slot is not None, "a transaction without a slot is not run again"
     environment.rows_here().scanned.add(table)
-    over = {key: value for (written, key), value in current.items() if written == table}
+    over: dict[RowKey, bytes | None] = {}
     if own is not None:
         for (written, key), value in own.items():
             if written == table:
                 over[key] = value
-    return read_range(slot, wanted, environment.n_slots, over)
+    current = slot.current_rows
+    assert current is not None, "a transaction is run again outside of a lock phase"
+    return read_range(slot, wanted, environment.n_slots, over, current.of(wanted.index, environment.n_slots))

@@ -212,7 +212,7 @@ class Executor(Endings):
             footprint.collided = True
         if isinstance(key, list):
             key = tuple(key)  # msgpack has arrays only
-        function = self._resolved.get((operator, name)) or self.app.resolve(operator, name)
+        function = self._resolved.get((operator, name)) or self.app.resolve_call(operator, name)
         self._enqueue(footprint, slot, function, key, params, path, chain, share, count, from_slot)
 
     def _enqueue(

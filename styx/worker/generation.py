@@ -10,7 +10,7 @@ from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.frames import Ack, Call, Drop, Patch, Result
 from styx.protocol.messages import NOTHING, Reached, Recover
-from styx.schema.state_reading import converts
+from styx.schema.conversion import converts
 from styx.sequencer.epoch_record import EpochPlan
 from styx.state.slot_state import SlotState
 from styx.worker.events import Converting, LoadState, SlotPartsStored, StateLoaded

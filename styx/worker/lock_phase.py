@@ -21,6 +21,7 @@ from styx.native.compiled import FirstSteps, calls_more
 from styx.native.interpreted import native
 from styx.protocol.frames import Failure, Patch
 from styx.worker.call_graph import CallGraph, Place, Sent
+from styx.worker.current_rows import CurrentRows
 from styx.worker.footprint import Footprint, Writes
 from styx.worker.invocation import Invocation, Running
 from styx.worker.notes import Notes
@@ -84,6 +85,7 @@ class SlotLockPhase:
         self._running = running
         self.cut: set[int] = set() if cut is None else cut
         self._current: Writes = {}
+        slot.current_rows = CurrentRows()
         self._next = 0
         # Of the present round, from the second one on: who was patched, what those wrote who are out since, and the
         # entities whose values are others so far than at the same place of the round before.
@@ -128,7 +130,7 @@ class SlotLockPhase:
                 unchanged = unchanged_rerun(footprint, slot, current, self._first_steps, variables, running)
                 if type(unchanged) is tuple:
                     result, writes = unchanged
-                    current.update(writes)
+                    self._add(writes)
                     outcome = Outcome(None, result, writes)
                 elif isinstance(unchanged, Invocation):
                     outcome = self._take(footprint, unchanged)
@@ -165,8 +167,15 @@ class SlotLockPhase:
             for invocation in footprint.invocations:
                 if (invocation._spec.operator, invocation._key) in changed:
                     return False
-        self._current.update(before.writes)
+        self._add(before.writes)
         return True
+
+    def _add(self, writes: Writes) -> None:
+        """Higher transactions see these writes from here on."""
+        self._current.update(writes)
+        rows = self._slot.current_rows
+        assert rows is not None
+        rows.add(writes)
 
     def _compare(self, before: Writes, now: Writes) -> None:
         """Notes which entities have other values behind a part than they had there when it ran the last time."""
@@ -218,7 +227,7 @@ class SlotLockPhase:
         self._send(graph, made, given, None)
         graph.touched = [(invocation._spec.operator, invocation._key)]
         writes = written_by(footprint, invocation)
-        self._current.update(writes)
+        self._add(writes)
         return Outcome(None, None if invocation._path else result, writes)
 
     def _send(
@@ -252,7 +261,7 @@ class SlotLockPhase:
         self._send(graph, rerun.made, rerun.given, rerun.stopped)
         if failure is not None:
             return Outcome(failure, None, {})
-        current.update(rerun.writes)
+        self._add(rerun.writes)
         return Outcome(None, rerun.result, rerun.writes, rerun.waits)
 
     def _graph(self, footprint: Footprint) -> CallGraph:
@@ -280,9 +289,10 @@ class SlotLockPhase:
             return
         self._next = start
         self._current = {}
+        self._slot.current_rows = CurrentRows()
         for footprint in self._queue[:start]:
             if footprint.tid not in self._excluded:
-                self._current.update(self.outcomes[footprint.tid].writes)
+                self._add(self.outcomes[footprint.tid].writes)
 
     def _exclude(self, excluded: Container[int]) -> int:
         start = len(self._queue)

@@ -147,6 +147,6 @@ def named(made: MadeCall) -> CallSpec:
 
 def made_call(app: App, spec: CallSpec) -> MadeCall:
     """Makes a call from the form in which a message carried it here."""
-    function = app.resolve(spec.operator, spec.function)
+    function = app.resolve_call(spec.operator, spec.function)
     key = tuple(spec.key) if isinstance(spec.key, list) else spec.key  # msgpack has arrays only
     return MadeCall(spec.synchronous, spec.slot, function, key, spec.params)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, Final
 
 from styx.relational.index_range import TOP, IndexRange, Position, RowKey
 
 if TYPE_CHECKING:
+    from styx.worker.current_rows import CurrentIndex
     from styx.worker.slot import Slot
 
 Over = Mapping[RowKey, bytes | None]
@@ -16,32 +17,52 @@ Found = list[tuple[Position, RowKey, bytes]]
 NOTHING_OVER: Final[Over] = {}
 
 
-def read_range(slot: Slot, wanted: IndexRange, n_slots: int, over: Over) -> Found:
-    """The rows of a range in order of their positions, at most the `first` or `last` that are wanted."""
-    index, group, low, high = wanted.index, wanted.group, wanted.low, wanted.high
-    first, last = wanted.first, wanted.last
-    # Each of `over` can take the place of one committed row.
-    more = len(over)
-    entries = slot.sorted_index(index, n_slots).between(
-        group, low, high, first + more if first else 0, last + more if last else 0
-    )
+def read_range(slot: Slot, wanted: IndexRange, n_slots: int, over: Over, current: CurrentIndex | None = None) -> Found:
+    """The rows of a range in order of their positions, at most the `first` or `last` that are wanted.
+
+    `over` counts before `current`, and that before what is committed.
+    """
+    found = _committed(slot, wanted, n_slots, over, NOTHING_OVER if current is None else current.rows)
+    if current is not None:
+        found += [entry for entry in current.between(wanted) if entry[1] not in over]
+    if over:
+        found += _within(wanted, n_slots, over)
+    if over or current is not None:
+        found.sort()
+    if wanted.first:
+        return found[: wanted.first]
+    return found[-wanted.last :] if wanted.last else found
+
+
+def _committed(slot: Slot, wanted: IndexRange, n_slots: int, over: Over, written: Container[RowKey]) -> Found:
+    """The committed rows that no write hides. If `first` or `last` are wanted, no more than these: writes only add
+    others between them.
+    """
+    index, first, last = wanted.index, wanted.first, wanted.last
     read = slot.found.get(index.table) or slot.find(index.table)
     found: Found = []
-    for position, key in entries:
-        if key not in over:
+    for position, key in slot.sorted_index(index, n_slots).walk(wanted.group, wanted.low, wanted.high, last > 0):
+        if key not in over and key not in written:
             data = read(key)
             assert data is not None, "an index holds a row that its table does not"
             found.append((position, key, data))
-    if over:
-        for key, value in over.items():
-            if value is not None:
-                entry = index.entry(key, value, n_slots)
-                if entry is not None and entry[0] == group and low <= entry[1] < high:
-                    found.append((entry[1], key, value))
-        found.sort()
-    if first:
-        return found[:first]
-    return found[-last:] if last else found
+            if len(found) == first or len(found) == last:
+                break
+    if last:
+        found.reverse()
+    return found
+
+
+def _within(wanted: IndexRange, n_slots: int, over: Over) -> Found:
+    """The written rows of the range, in no order."""
+    index, group, low, high = wanted.index, wanted.group, wanted.low, wanted.high
+    found: Found = []
+    for key, value in over.items():
+        if value is not None:
+            entry = index.entry(key, value, n_slots)
+            if entry is not None and entry[0] == group and low <= entry[1] < high:
+                found.append((entry[1], key, value))
+    return found
 
 
 def count_range(slot: Slot, wanted: IndexRange, n_slots: int, over: Over) -> int:

@@ -16,6 +16,7 @@ from styx.relational.index_range import TableIndex
 from styx.state.slot_state import SlotState
 from styx.state.sorted_index import SortedIndex
 from styx.state.table import Reader, Table
+from styx.worker.current_rows import CurrentRows
 from styx.worker.events import SlotContent
 from styx.worker.footprint import EntityCell, Footprint, RowCell
 
@@ -30,14 +31,15 @@ class Slot:
     `querying` those that read ranges of rows; validation needs them. `cells` are the entities, by operator and key, as
     the first transaction that names them sees them. `shared` are the same entities as further transactions see them, by
     TID; validation looks only at these. `found` reads the state by operator. The execution step reads the state at the
-    end of the epoch before, the lock phase the state after the lock-free commit. `running`, if there is one, tells the
-    watchdog whose code runs.
+    end of the epoch before, the lock phase the state after the lock-free commit. `current_rows` are the rows
+    that the lock phase has written. `running`, if there is one, tells the watchdog whose code runs.
     """
 
     __slots__ = (
         "_reads",
         "accessing",
         "cells",
+        "current_rows",
         "epoch",
         "footprints",
         "found",
@@ -63,6 +65,7 @@ class Slot:
         self.footprints: dict[int, Footprint] = {}
         self.accessing: list[Footprint] = []
         self.querying: list[Footprint] = []
+        self.current_rows: CurrentRows | None = None
         self.cells: defaultdict[str, dict[Any, EntityCell]] = defaultdict(dict)
         self.shared: dict[tuple[str, Any], dict[int, EntityCell]] = {}
 

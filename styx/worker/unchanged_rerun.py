@@ -71,10 +71,10 @@ class _Cell(msgspec.Struct, Cell, eq=False, gc=False):
         return CurrentCell(footprint.beside, self.current, slot, table, key)
 
     def scan(self, environment: Environment, wanted: IndexRange, chain: bytes) -> list[tuple[RowKey, bytes]]:
-        return rows_of(read_current(environment, wanted, self.current, cast("Footprint", environment).beside))
+        return rows_of(read_current(environment, wanted, cast("Footprint", environment).beside))
 
     def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
-        return len(read_current(environment, wanted, self.current, cast("Footprint", environment).beside))
+        return len(read_current(environment, wanted, cast("Footprint", environment).beside))
 
 
 def unchanged_rerun(

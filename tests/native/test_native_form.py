@@ -306,3 +306,11 @@ def test_the_modules_that_are_compiled_can_be_written_so() -> None:
     assert changed.keys() == modules.keys() == set(BUILD.MODULES)
     for module, source in changed.items():
         assert "msgspec.Struct" not in ast.unparse(ast.parse(source)).replace("docstring", ""), module
+
+
+def test_a_record_on_a_record_of_its_own_module_imports_nothing_from_there() -> None:
+    source = (
+        f"import msgspec\n{MARKS}@native\nclass Cell(msgspec.Struct, eq=False):\n    footprint: Footprint\n\n"
+        "@native\nclass RowCell(Cell, eq=False):\n    table: str\n\nclass Footprint:\n    pass\n"
+    )
+    assert "from styx.footprint import" not in native(footprint=source)["footprint"]

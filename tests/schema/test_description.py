@@ -49,8 +49,10 @@ def test_an_app_described() -> None:
                 "functions": {"transfer": ["to: str", "amount: int = 1"]},
                 "migrate": False,
                 "hints": {},
+                "tables": {},
             }
         },
+        "drops": [],
     }
     assert msgspec.json.decode(msgspec.json.encode(description), type=AppDescription) == description
 

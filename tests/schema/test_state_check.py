@@ -13,9 +13,9 @@ import pytest
 
 from styx import App, Operator
 from styx.model.limits import Limits
+from styx.schema.conversion import NotConverted, conversion
 from styx.schema.state_check import StateCheck, check_tables
 from styx.schema.state_findings import StateFindings, together
-from styx.schema.state_reading import NotConverted, converted
 from styx.values.codec import encode_strict
 
 
@@ -229,16 +229,16 @@ def test_migrate_is_for_what_is_not_read_whole() -> None:
     assert (found.offenders, found.migrated) == (0, {"acc": 1})
     tables = {"acc": {"a": msgspec.msgpack.encode(Old(5)), "b": msgspec.msgpack.encode(New(7, "USD"))}}
     before = {name: dict(table) for name, table in tables.items()}
-    new = converted(app, tables, Limits())
+    new = conversion(app, tables, Limits()).writes
     assert tables == before
     decode = app.operators["acc"].decode_state
     assert [decode(data) for data in {**tables["acc"], **new["acc"]}.values()] == [New(500, "EUR"), New(7, "USD")]
-    assert converted(app, new, Limits()) == {}, "what migrate gave is never converted again"
+    assert not conversion(app, new, Limits()), "what migrate gave is never converted again"
 
 
 def test_migrate_is_for_what_would_be_dropped() -> None:
     app = app_of(Renamed, lambda old: Renamed(old["balance"] * 100))
-    new = converted(app, {"acc": {"a": msgspec.msgpack.encode(Old(5))}}, Limits())
+    new = conversion(app, {"acc": {"a": msgspec.msgpack.encode(Old(5))}}, Limits()).writes
     assert app.operators["acc"].decode_state(new["acc"]["a"]) == Renamed(500)
 
 
@@ -286,7 +286,7 @@ def test_a_migration_that_fails_names_the_entity(migrate: Callable[[Any], Any], 
     assert found.offenders == 1
     assert found.first[0].startswith(f"acc['a']{words}"), found.first
     with pytest.raises(NotConverted, match="acc"):
-        converted(app_of(New, migrate), {"acc": {"a": msgspec.msgpack.encode(Old(5))}}, Limits())
+        conversion(app_of(New, migrate), {"acc": {"a": msgspec.msgpack.encode(Old(5))}}, Limits())
 
 
 def test_a_migration_that_is_not_deterministic_is_found() -> None:

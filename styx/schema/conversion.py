@@ -1,0 +1,87 @@
+"""The conversion of a slot's tables to another version of the app: tables renamed and dropped, values by `migrate=`.
+
+It happens while a generation of the new version loads its state. The same state always gives the same result, however
+often and wherever it is converted, so a crash amid it is repaired by doing it again. Pure; the tables are not changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from styx.errors import EngineFailed
+from styx.model.app import App
+from styx.model.limits import Limits
+from styx.model.table_names import entry_name, row_table
+from styx.schema.state_reading import Declared, Misfit, StateReader
+
+Tables = Mapping[str, Mapping[Any, bytes]]
+
+
+class Conversion(msgspec.Struct, frozen=True):
+    """`writes`: the values that are stored instead, by table. `renamed` gives old tables their names, which the writes
+    use; `dropped` tables are no more.
+    """
+
+    writes: dict[str, dict[Any, bytes]] = {}
+    renamed: dict[str, str] = {}
+    dropped: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.writes or self.renamed or self.dropped)
+
+
+class NotConverted(EngineFailed):
+    """A value cannot be converted, although the check before has passed it."""
+
+
+def converts(app: App) -> bool:
+    """Whether the app may convert anything: it has a `migrate=`, a `was=` or `drops=`."""
+    return bool(app.drops) or any(declared.migration is not None for _, declared in _declared(app)) or any(renames(app))
+
+
+def renames(app: App) -> dict[str, str]:
+    """The names that tables had before, and those that they have now."""
+    return {row_table(table.operator, table.was): name for name, table in app.tables.items() if table.was}
+
+
+def conversion(app: App, tables: Tables, limits: Limits) -> Conversion:
+    """What the app makes of a slot's tables. Raises `NotConverted` naming the entity or row."""
+    dropped = frozenset(name for name in app.drops if tables.get(name))
+    renamed = {old: new for old, new in renames(app).items() if tables.get(old) and old not in dropped}
+    present = dict(tables)
+    for old, new in renamed.items():
+        if present.get(new):
+            raise NotConverted(f"table {new!r} has rows already, and so has {old!r}, which is to be renamed to it")
+        present[new] = present.pop(old)
+    writes: dict[str, dict[Any, bytes]] = {}
+    for name, declared in _declared(app):
+        table = present.get(name)
+        if declared.migration is None or not table:
+            continue
+        new_values = _converted(name, StateReader(declared, limits.value_bytes_max), table)
+        if new_values:
+            writes[name] = new_values
+    return Conversion(writes, renamed, dropped)
+
+
+def _declared(app: App) -> Iterator[tuple[str, Declared]]:
+    yield from app.operators.items()
+    yield from app.tables.items()
+
+
+def _converted(name: str, reader: StateReader, table: Mapping[Any, bytes]) -> dict[Any, bytes]:
+    new: dict[Any, bytes] = {}
+    for key, data in table.items():
+        try:
+            reading = reader.read(data)
+        except Misfit as error:
+            raise NotConverted(
+                f"{entry_name(name, key)}{error}: when the version was deployed, it could be converted, so migrate= "
+                "uses more than the value that it is given"
+            ) from None
+        if reading.data is not None:
+            new[key] = reading.data
+    return new
