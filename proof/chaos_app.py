@@ -48,7 +48,7 @@ from typing import Any, Final
 
 import msgspec
 
-from proof.row_steps import ROW_STEPS, Refused
+from proof.row_steps import ROW_STEPS, Refused, declare_tables
 from proof.spinning import Interrupted, spin
 from styx.model.app import App
 from styx.model.context import Context
@@ -95,6 +95,9 @@ account = Operator("account", n_partitions=4)
 
 PROGRAMMED: Final = (text, number, pair)
 """The operators that run programs; a target's operator index counts in here."""
+
+for _operator in PROGRAMMED:
+    declare_tables(_operator)
 
 app = App("chaos", [text, number, pair, account])
 

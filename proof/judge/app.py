@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from proof.judge.operation import READS, WRITES, Done, Operation, carried_at_the_end, carried_behind, target, written
+from proof.judge.operation import (
+    READS,
+    WRITES,
+    Done,
+    Operation,
+    Refused,
+    carried_at_the_end,
+    carried_behind,
+    target,
+    written,
+)
+from proof.judge.rows.shelf import shelf
 from styx.model.app import App
 from styx.model.context import Context
 from styx.model.operator import Operator
@@ -18,10 +29,6 @@ GROUP: Final = 8
 """Entities with numbers in a row whose pair keys are in one group."""
 GROUPS: Final = 5
 SEQUENCE: Final = "numbers"
-
-
-class Refused(Exception):
-    """The transaction fails on purpose, after all its operations."""
 
 
 def _group(key: tuple[int, int]) -> int:
@@ -35,7 +42,7 @@ pair = Operator("pair", n_partitions=3, key_type=(int, int), partition_key=_grou
 OPERATORS: Final = (text, pair, number, pair)
 """In turn, by an entity's number."""
 
-app = App("judge", [text, number, pair])
+app = App("judge", [text, number, pair, shelf])
 
 
 def entity_of(n: int) -> tuple[str, Key]:

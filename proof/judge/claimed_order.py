@@ -17,7 +17,14 @@ PROBLEMS_MAX: Final = 10
 
 def problems(recorded: Recorded) -> list[str]:
     """The problems of the claimed order; empty if it has none."""
-    checks = (_contradictions, _written_twice, _shared_places, _against_real_time, _unexplained_reads)
+    return order_problems(recorded) + [
+        problem for check in (_written_twice, _unexplained_reads) for problem in check(recorded)[:PROBLEMS_MAX]
+    ]
+
+
+def order_problems(recorded: Recorded) -> list[str]:
+    """What is wrong with the places that replies claim, and with replies by themselves, whatever they hold."""
+    checks = (_contradictions, _shared_places, _against_real_time)
     return [problem for check in checks for problem in check(recorded)[:PROBLEMS_MAX]]
 
 
@@ -30,7 +37,7 @@ def shared_ids(histories: Sequence[Recorded]) -> list[str]:
     """The unique ids that are in more than one history of a deployment; empty if they are unique."""
     seen: set[str] = set()
     shared: set[str] = set()
-    for recorded in histories:
+    for recorded in (each for each in histories if each.model != "rows"):
         ids = ids_of(recorded)
         shared |= ids & seen
         seen |= ids

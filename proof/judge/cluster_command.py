@@ -14,8 +14,7 @@ from pathlib import Path
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
 from proof.cluster.services import Service, local_services
 from proof.judge.on_cluster import FAULTS, WAYS, OnCluster, Plan, Struck, record_on_cluster
-from proof.judge.recorded import Recorded
-from proof.judge.workload import MODELS
+from proof.judge.recorded import KINDS
 from styx.errors import ConfigurationError
 
 APP = "proof.judge.app:app"
@@ -23,7 +22,7 @@ APP = "proof.judge.app:app"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command's options, but for `--out`."""
-    parser.add_argument("--model", choices=(*MODELS, "both"), default="both", help="both: at the same time (default)")
+    parser.add_argument("--model", choices=(*KINDS, "all"), default="all", help="all: at the same time (default)")
     parser.add_argument("--seconds", type=float, default=30.0, help="at least; and each fault once (default 30)")
     parser.add_argument("--faults", default=",".join(FAULTS), help=f"of: {', '.join(FAULTS)}; or none (default: all)")
     parser.add_argument("--client", choices=(*WAYS, "both"), default="both", help="default: both")
@@ -35,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--s3-endpoint", metavar="URL", help="beside --kafka; default: a directory")
 
 
-def run(options: argparse.Namespace) -> list[Recorded]:
+def run(options: argparse.Namespace) -> OnCluster:
     """Records as the options say. Raises `ConfigurationError`, `OSError`, or `ChildFailed`."""
     plan = _plan(options)
     # aiokafka logs each attempt to reach a broker that is away.
@@ -66,7 +65,7 @@ def _plan(options: argparse.Namespace) -> Plan:
     if options.kafka is None and options.s3_endpoint is not None:
         raise ConfigurationError("--s3-endpoint goes with --kafka")
     return Plan(
-        models=MODELS if options.model == "both" else (options.model,),
+        models=KINDS if options.model == "all" else (options.model,),
         ways=WAYS if options.client == "both" else (options.client,),
         faults=faults,
         seconds=options.seconds,
@@ -78,7 +77,7 @@ def _plan(options: argparse.Namespace) -> Plan:
 
 def _recorded(
     options: argparse.Namespace, plan: Plan, kafka: str, s3_endpoint: str | None, broker: Service
-) -> list[Recorded]:
+) -> OnCluster:
     # A name by the time, so that the topics of an earlier run are not used.
     name = f"judge-{time.time_ns() // 1_000_000}"
     directory = Path(tempfile.mkdtemp(prefix="styx-judge-"))
@@ -99,7 +98,7 @@ def _recorded(
 
     recorded = asyncio.run(record())
     print(f"the processes counted: {recorded.counted}", flush=True)
-    return recorded.histories
+    return recorded
 
 
 def _tell(struck: Struck) -> None:

@@ -20,9 +20,10 @@ from proof.cluster.cluster import ClusterUnderTest
 from proof.cluster.services import Service
 from proof.judge.app import entity_of
 from proof.judge.counted import Counted
-from proof.judge.record import TRY_AGAIN, record
-from proof.judge.recorded import Recorded
-from proof.judge.workload import MODELS, Model, Workload
+from proof.judge.record import TRY_AGAIN
+from proof.judge.recorded import KINDS, Kind, Recorded
+from proof.judge.recording import NUMBERS_PER_KIND, recorded_of
+from proof.judge.rows.pairs import Paired, run_pairs
 from styx.client.base import Client
 from styx.client.connect import connect
 from styx.testing.patience import PATIENCE_SECONDS
@@ -38,9 +39,11 @@ ANSWER_SECONDS_MAX: Final = PATIENCE_SECONDS
 """The longest time without a reply after a fault was mended."""
 ATTEMPT_SECONDS_MAX: Final = 5.0
 ATTEMPT_PAUSE_SECONDS: Final = 0.1
-NUMBERS_PER_MODEL: Final = 1_000_000
-"""Entities of each model. No entity is shared, because one cannot be both a register and a list."""
-PULSE_NUMBER: Final = NUMBERS_PER_MODEL * len(MODELS)
+PAIRS_MAX: Final = 100_000
+PAIR_PROCESSES: Final = 2
+PAIRS_FIRST: Final = NUMBERS_PER_KIND * len(KINDS)
+"""The first of the shelves of pairs."""
+PULSE_NUMBER: Final = PAIRS_FIRST + NUMBERS_PER_KIND
 """The entity that is read to see whether a cluster answers. No transaction uses it."""
 
 
@@ -87,15 +90,17 @@ FAULTS: Final[dict[str, Fault]] = {"worker": _worker, "coordinator": _coordinato
 class Plan:
     """The length of a recording: `seconds`, or until all `transactions` are done, and at least until each fault has
     struck. `processes` and `transactions` are numbers for each model. The processes use Kafka and the gateway in turn.
+    If rows are recorded, so are at most `pairs` pairs of transactions that want one unique value.
     """
 
-    models: Sequence[Model] = MODELS
+    models: Sequence[Kind] = KINDS
     ways: Sequence[Way] = WAYS
     faults: Sequence[str] = tuple(FAULTS)
     seconds: float = 0.0
     processes: int = 10
     transactions: int = TRANSACTIONS_MAX
     keys: int = 8
+    pairs: int = PAIRS_MAX
     seed: int = 0
 
 
@@ -107,9 +112,10 @@ class Struck(NamedTuple):
 
 
 class OnCluster(NamedTuple):
-    """One history of each model, and what the processes have counted meanwhile."""
+    """One history of each model, what became of the pairs, and what the processes have counted meanwhile."""
 
     histories: list[Recorded]
+    paired: Paired
     counted: Counted
 
 
@@ -129,9 +135,12 @@ async def record_on_cluster(
         async with asyncio.TaskGroup() as tasks:
             recordings = [
                 tasks.create_task(
-                    record(
+                    recorded_of(
+                        model,
                         clients,
-                        Workload(model, plan.keys, plan.seed, MODELS.index(model) * NUMBERS_PER_MODEL),
+                        keys=plan.keys,
+                        seed=plan.seed,
+                        first=0,
                         processes=plan.processes,
                         transactions=plan.transactions,
                         enough=enough,
@@ -139,20 +148,30 @@ async def record_on_cluster(
                 )
                 for model in plan.models
             ]
+            pairs = tasks.create_task(
+                run_pairs(
+                    clients[::-1],
+                    pairs=plan.pairs if "rows" in plan.models else 0,
+                    processes=PAIR_PROCESSES,
+                    seed=plan.seed,
+                    first=PAIRS_FIRST,
+                    enough=enough,
+                )
+            )
             failed: ChildFailed | None = None
             try:
                 await _strike(cluster, kafka, clients[0], plan, counted, tell)
                 await asyncio.wait(recordings, timeout=max(began_s + plan.seconds - loop.time(), STEADY_SECONDS))
             except ChildFailed as failure:  # alone, not in the group that the tasks' block raises
                 failed = failure
-                for recording in recordings:
-                    recording.cancel()
+                for task in (*recordings, pairs):
+                    task.cancel()
             enough.set()
         if failed is not None:
             raise failed
         cluster.check()
         await counted.ask(cluster)
-        return OnCluster([recording.result() for recording in recordings], counted)
+        return OnCluster([recording.result() for recording in recordings], pairs.result(), counted)
 
 
 async def _strike(

@@ -28,6 +28,10 @@ CARRIED: Final = 1_000
 """Values are multiples of this, and a number that travels is added to them, modulo this."""
 
 
+class Refused(Exception):
+    """The transaction fails on purpose, after all its operations."""
+
+
 def target(numbers: Sequence[int], carried: int) -> int:
     """The number of the entity."""
     return numbers[carried % len(numbers)]

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
-from proof.judge.app import Refused, entity_of
-from proof.judge.operation import WRITES, Done, contradiction
-from proof.judge.recorded import Recorded, Recorder, Step, sequence_of
-from proof.judge.workload import Function, Model, Transaction, Workload
+from proof.judge.app import entity_of
+from proof.judge.operation import WRITES, Done, Refused, contradiction
+from proof.judge.recorded import Kind, Recorded, Recorder, Step, sequence_of
+from proof.judge.workload import Function, Transaction, Workload
 from styx.client.base import Client
 from styx.errors import StyxError
 from styx.messages import Reply
@@ -58,7 +59,24 @@ async def record(
     The processes take the `clients` in turn. No transaction begins after `enough` is set. Raises `UnexpectedReply`.
     """
     recorder = Recorder(workload.model)
-    run = str(uuid4())
+
+    async def run(client: Client, process: int, key: str) -> bool:
+        return await _run(client, recorder, process, workload.draw(), key)
+
+    await in_processes(clients, run, processes=processes, transactions=transactions, enough=enough)
+    return recorder.recorded()
+
+
+async def in_processes(
+    clients: Sequence[Client],
+    run: Callable[[Client, int, str], Awaitable[bool]],
+    *,
+    processes: int,
+    transactions: int,
+    enough: asyncio.Event | None = None,
+) -> None:
+    """Calls `run(client, process, idempotency key)` as `record` says. It gives False if the outcome is not known."""
+    run_id = str(uuid4())
     numbers = iter(range(transactions))
     names = iter(range(processes, processes + transactions))
 
@@ -67,8 +85,7 @@ async def record(
         for number in numbers:
             if enough is not None and enough.is_set():
                 return
-            transaction = workload.draw()
-            known = await _run(client, recorder, name, transaction, f"{run}/{number}")
+            known = await run(client, name, f"{run_id}/{number}")
             # As in Jepsen: a transaction with an unknown outcome may still end, at any time. So its process is not
             # used again.
             name = name if known else next(names)
@@ -76,12 +93,11 @@ async def record(
     async with asyncio.TaskGroup() as tasks:
         for name in range(processes):
             tasks.create_task(process(name))
-    return recorder.recorded()
 
 
 async def _run(client: Client, recorder: Recorder, process: int, transaction: Transaction, key: str) -> bool:
     recorder.begin(process, _known_before(transaction))
-    reply, error = await _reply(client, transaction, key)
+    reply, error = await answered(partial(_reply, client, transaction, key))
     if reply is None:
         recorder.lose(process, _known_before(transaction), error)
     elif transaction.function == "read" and (reply.error is None or reply.error.code == UNKNOWN_ENTITY):
@@ -109,20 +125,25 @@ def _commit(recorder: Recorder, process: int, transaction: Transaction, reply: R
     recorder.commit(process, steps, (reply.epoch, reply.phase, reply.tid), wrong or None)
 
 
-async def _reply(client: Client, transaction: Transaction, key: str) -> tuple[Reply | None, str]:
-    """The reply, or None with the reason."""
+async def _reply(client: Client, transaction: Transaction, key: str) -> Reply:
     operator, root = entity_of(transaction.root)
+    if transaction.function == "read":
+        return await client.read(operator, root, timeout=REQUEST_SECONDS_MAX, idempotency_key=key)
     arguments = (transaction.shape, transaction.operations, transaction.last, transaction.fails)
+    return await client.request(
+        operator, root, transaction.function, *arguments, timeout=REQUEST_SECONDS_MAX, idempotency_key=key
+    )
+
+
+async def answered(send: Callable[[], Awaitable[Reply]]) -> tuple[Reply | None, str]:
+    """Sends a request again and again, until there is a reply, or gives None with the reason. `send` must always use
+    the same idempotency key.
+    """
     deadline = time.monotonic() + RESOLVE_SECONDS_MAX
     error = ""
     while time.monotonic() < deadline:
         try:
-            if transaction.function == "read":
-                reply = await client.read(operator, root, timeout=REQUEST_SECONDS_MAX, idempotency_key=key)
-            else:
-                reply = await client.request(
-                    operator, root, transaction.function, *arguments, timeout=REQUEST_SECONDS_MAX, idempotency_key=key
-                )
+            reply = await send()
         except (TimeoutError, ConnectionError) as lost:
             error = f"{type(lost).__name__}: {lost}"
         else:
@@ -145,7 +166,7 @@ def _known_before(transaction: Transaction) -> list[Step]:
     return steps
 
 
-def steps_of(model: Model, kind: str, n: int, value: Any) -> list[Step]:
+def steps_of(model: Kind, kind: str, n: int, value: Any) -> list[Step]:
     """An operation that is done, in the form of a history: `value` was read, written or taken.
 
     A history knows no sequences. So to take number k is to read the numbers up to k - 1 and to add k, if entities are

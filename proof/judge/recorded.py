@@ -24,6 +24,11 @@ Place = tuple[int, int, int]
 """(epoch, phase, tid)."""
 
 
+Kind = Model | Literal["rows"]
+"""What a history is of: one of adya's models, or rows (`proof.judge.rows`, which says what the steps are)."""
+KINDS: Final[tuple[Kind, ...]] = (*MODELS, "rows")
+
+
 class Op(msgspec.Struct):
     """One line of a history: `invoke`, or the outcome: `ok`, `fail` (no effect) or `info` (unknown).
 
@@ -44,7 +49,7 @@ class Op(msgspec.Struct):
 class Recorded(msgspec.Struct):
     """The history of one workload; `order` is the claimed position of each `ok`, by index."""
 
-    model: Model
+    model: Kind
     ops: list[Op] = []
     order: dict[int, int] = {}
 
@@ -68,8 +73,8 @@ class Recorded(msgspec.Struct):
 class Recorder:
     """Writes a history down as it happens, for processes of one event loop."""
 
-    def __init__(self, model: Model) -> None:
-        self.model: Final = model
+    def __init__(self, model: Kind) -> None:
+        self.model: Final[Kind] = model
         self._recorded = Recorded(model, [], {})
         self._places: dict[int, Place] = {}
 
@@ -113,7 +118,7 @@ def sequence_of(n: int) -> str:
     return f"{n}/sequence"
 
 
-def files_of(model: Model, folder: Path) -> tuple[Path, Path]:
+def files_of(model: Kind, folder: Path) -> tuple[Path, Path]:
     """The files of the history and of the claimed order."""
     return folder / f"{model}.history.jsonl", folder / f"{model}.order.json"
 
@@ -121,7 +126,7 @@ def files_of(model: Model, folder: Path) -> tuple[Path, Path]:
 def load(folder: Path) -> list[Recorded]:
     """The histories in `folder`. Raises `ConfigurationError` if there is none, and `OSError`."""
     found = []
-    for model in MODELS:
+    for model in KINDS:
         history, order = files_of(model, folder)
         if history.exists():
             ops = msgspec.json.Decoder(Op).decode_lines(history.read_bytes())
