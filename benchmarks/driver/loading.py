@@ -27,14 +27,17 @@ async def load(client: Client, loading: Loading, timeout_s: float = TIMEOUT_SECO
         await client.load(operator, loading.pairs, replace=True, timeout=timeout_s)
         return
     under_way: set[asyncio.Task[Any]] = set()
-    for key, rows in _batches(loading.pairs):
-        if len(under_way) == REQUESTS_AT_ONCE:
-            done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
-            for each in done:
-                each.result()
-        request = client.call(operator.name, key, LOAD_ROWS, table.name, rows)
-        under_way.add(asyncio.ensure_future(request))
-    await asyncio.gather(*under_way)
+    try:
+        for key, rows in _batches(loading.pairs):
+            if len(under_way) == REQUESTS_AT_ONCE:
+                done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+                for each in done:
+                    each.result()
+            under_way.add(asyncio.ensure_future(client.call(operator.name, key, LOAD_ROWS, table.name, rows)))
+        await asyncio.gather(*under_way)
+    finally:
+        for each in under_way:
+            each.cancel()
 
 
 def _batches(pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, list[Any]]]:

@@ -73,7 +73,7 @@ async def pay(ctx: Context, who: int | str, w_id: int, d_id: int, h_data: str, a
         customer.data = (note + customer.data)[:DATA_MAX]
         shown = customer.data[:DATA_SHOWN]
     await ctx.rows(tables.customer).put(customer)
-    await ctx.rows(tables.history).insert(
+    await ctx.rows(tables.history).put(
         tables.HistoryRow(w_id, d_id, now_us(ctx), amount, h_data, c_id, customer.payment_cnt)
     )
     return PaidCustomer(
