@@ -12,16 +12,17 @@ from typing import Any
 import pytest
 
 from styx.protocol.frames import Patch
-from styx.relational.index_range import IndexRange, RowKey, TableIndex
+from styx.relational.index_range import IndexRange, TableIndex
 from styx.state.sorted_index import SortedIndex
 from styx.state.table import Table
 from styx.worker import current_cell, footprint, range_read, range_validation, validation
 from styx.worker.footprint import Footprint, RowCell
-from styx.worker.local_cells import LocalCells
+from styx.worker.local_cells import LocalCell, LocalCells, LocalRow
 from styx.worker.lock_phase import SlotLockPhase
-from styx.worker.range_read import read_range
+from styx.worker.range_read import Layers, read_range
 from styx.worker.slot import Slot
 from styx.worker.transaction_rows import Images, TransactionRows, images_of
+from styx.worker.written_rows import WrittenIndex, WrittenRows
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation, assert_caught
 
@@ -91,14 +92,17 @@ def a_range_ends_before_the_last_row_given(patch: pytest.MonkeyPatch) -> None:
 
 
 def queries_do_not_see_own_writes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(TransactionRows, "over", lambda self, table, chain: {})
+    patch.setattr(TransactionRows, "seen", lambda self, index, chain: WrittenRows().of(index, self.n_slots))
 
 
 def queries_see_what_concurrent_branches_wrote(patch: pytest.MonkeyPatch) -> None:
-    def over(self: TransactionRows, table: str, chain: bytes) -> dict[RowKey, bytes | None]:
-        return {key: cell.final_value() for key, cell in self.written.get(table, {}).items()}
+    def seen(self: TransactionRows, index: TableIndex, chain: bytes) -> WrittenIndex:
+        rows = WrittenRows()
+        for cell in self.written.get(index.table, {}).values():
+            rows.write(index.table, cell.key, cell.final_value())
+        return rows.of(index, self.n_slots)
 
-    patch.setattr(TransactionRows, "over", over)
+    patch.setattr(TransactionRows, "seen", seen)
     ranges_do_not_collide(patch)
 
 
@@ -143,18 +147,27 @@ def ranges_are_forgotten_after_a_wait(patch: pytest.MonkeyPatch) -> None:
 
 def queries_of_the_lock_phase_see_no_lower_writes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
-        current_cell,
-        "read_range",
-        lambda slot, wanted, n_slots, over, current: read_range(slot, wanted, n_slots, over),
+        current_cell, "read_range", lambda slot, wanted, n_slots, layers: read_range(slot, wanted, n_slots, layers[:1])
     )
 
 
 def queries_of_the_lock_phase_see_no_own_writes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
+        current_cell, "read_range", lambda slot, wanted, n_slots, layers: read_range(slot, wanted, n_slots, layers[1:])
+    )
+
+
+def queries_of_the_lock_phase_see_lower_writes_over_own_ones(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(
         current_cell,
         "read_range",
-        lambda slot, wanted, n_slots, over, current: read_range(slot, wanted, n_slots, {}, current),
+        lambda slot, wanted, n_slots, layers: read_range(slot, wanted, n_slots, layers[::-1]),
     )
+
+
+def what_a_run_before_wrote_is_seen(patch: pytest.MonkeyPatch) -> None:
+    """An unchanged re-run that is given up leaves its rows to the queries of the general one."""
+    patch.setattr(TransactionRows, "run_again", lambda self: self.scanned.clear())
 
 
 def writes_stay_after_a_round_was_rolled_back(patch: pytest.MonkeyPatch) -> None:
@@ -180,11 +193,11 @@ def what_has_only_queried_does_not_run_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def local_functions_query_the_committed_rows(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(
-        LocalCells,
-        "read",
-        lambda self, wanted, n_slots: read_range(self._slot, wanted, n_slots, {}),
-    )
+    patch.setattr(LocalCells, "read", lambda self, wanted, n_slots: read_range(self._slot, wanted, n_slots, ()))
+
+
+def local_functions_query_what_was_undone(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(LocalRow, "undo", LocalCell.undo)
 
 
 # Indexes --------------------------------------------------------------------------------------------------
@@ -217,8 +230,8 @@ def what_aborted_is_in_the_index(patch: pytest.MonkeyPatch) -> None:
 def rows_come_in_the_order_of_their_insertion(patch: pytest.MonkeyPatch) -> None:
     original = range_read._committed
 
-    def committed(slot: Slot, wanted: IndexRange, n_slots: int, over: Any, written: Any) -> Any:
-        found = original(slot, wanted, n_slots, over, written)
+    def committed(slot: Slot, wanted: IndexRange, n_slots: int, layers: Layers) -> Any:
+        found = original(slot, wanted, n_slots, layers)
         order = {key: place for place, key in enumerate(slot.state.table(wanted.index.table)._entries)}
         return sorted(found, key=lambda entry: order[entry[1]])
 
@@ -240,9 +253,12 @@ MUTATIONS: list[Mutation] = [
     ranges_are_forgotten_after_a_wait,
     queries_of_the_lock_phase_see_no_lower_writes,
     queries_of_the_lock_phase_see_no_own_writes,
+    queries_of_the_lock_phase_see_lower_writes_over_own_ones,
+    what_a_run_before_wrote_is_seen,
     writes_stay_after_a_round_was_rolled_back,
     what_has_only_queried_does_not_run_again,
     local_functions_query_the_committed_rows,
+    local_functions_query_what_was_undone,
     commits_do_not_reach_indexes,
     a_row_that_moves_stays_where_it_was,
     what_aborted_is_in_the_index,
