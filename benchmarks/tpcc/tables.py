@@ -207,6 +207,3 @@ history = district.table("history", HistoryRow, key=("c_id", "number"))
 new_order = district.table("new_order", NewOrderRow, key="o_id")
 order = district.table("order", OrderRow, key="o_id", indexes=[Index("by_customer", equal="c_id")])
 order_line = district.table("order_line", OrderLineRow, key=("o_id", "number"))
-
-BY_NAME = {**warehouse.tables, **district.tables}
-"""The tables with rows of entities."""

@@ -22,7 +22,7 @@ from styx import Operator
 from styx.client.embedded import EmbeddedClient
 from styx.relational.table import Table
 from styx.testing import embedded_cluster
-from tests.benchmarks.tpcc.serial_run import under_key
+from tests.benchmarks.tpcc.serial_run import BY_NAME, under_key
 
 HOME, REMOTE = 1, 2
 ITEMS = 6
@@ -88,14 +88,16 @@ def _loading(target: Operator | Table, pairs: list[tuple[Any, Any]]) -> Loading:
 
 def state_of(client: EmbeddedClient) -> State:
     """All rows by (table, whole key), without the columns of their keys."""
-    state: State = dict(client.state())
-    by_full_name = {table.full_name: table for table in tables.BY_NAME.values()}
-    for (name, key), data in client.engine.encoded_state().items():
-        if name in by_full_name:
-            table = by_full_name[name]
-            columns = msgspec.structs.astuple(table.row_type.decode(data))[: len(table.columns) - len(table.key)]
-            without_key: Any = table.row_type.declared.__base__
-            state[table.name, key] = without_key(*columns)
+    by_full_name = {table.full_name: table for table in BY_NAME.values()}
+    state: State = {}
+    for (name, key), row in client.state().items():
+        if name not in by_full_name:
+            state[name, key] = row
+            continue
+        table = by_full_name[name]
+        columns = msgspec.structs.astuple(row)[: len(table.columns) - len(table.key)]
+        without_key: Any = table.row_type.declared.__base__
+        state[table.name, key] = without_key(*columns)
     return state
 
 

@@ -36,6 +36,9 @@ DELIVERIES = 16
 """At the end, for warehouse 1."""
 STARTED_US = 1_760_000_000_000_000
 
+BY_NAME = {**tables.warehouse.tables, **tables.district.tables}
+"""The tables whose rows are of entities."""
+
 Change = Callable[["Run"], None]
 
 
@@ -116,12 +119,12 @@ def keyed(loading: Loading) -> Iterator[tuple[Any, Any]]:
 
 def stored_in(table: str) -> str:
     """Where the rows of a table of TPC-C, or the entities of an operator, are in the state."""
-    return tables.BY_NAME[table].full_name if table in tables.BY_NAME else table
+    return BY_NAME[table].full_name if table in BY_NAME else table
 
 
 def under_key(table: str, key: Any, row: Any) -> Any:
     """The row as it stands under this key of a table: it has the key's columns too."""
-    declared = tables.BY_NAME.get(table)
+    declared = BY_NAME.get(table)
     if declared is None:
         return row
     kind, n_columns = declared.row_type.declared, len(declared.columns) - len(declared.key)
@@ -161,7 +164,7 @@ class Run:
 
     def row(self, table: str, key: Any) -> Any:
         """The row as it stands, None if there is none."""
-        declared = tables.BY_NAME.get(table)
+        declared = BY_NAME.get(table)
         if declared is None:
             return self.client.reference.value(table, key)
         data = self.client.reference.state.get((declared.full_name, key))
