@@ -23,6 +23,7 @@ from styx.model.operator import Operator
 from styx.model.partitioning import Key, KeyType, stable_hash
 from styx.model.table_names import row_table
 from styx.relational.columns import Column
+from styx.relational.partition_index import PartitionIndex
 from styx.relational.row_indexes import RowIndex
 from styx.relational.table import Table
 
@@ -262,6 +263,8 @@ def _type_of(column: Column) -> str:
 def _describe_index(index: RowIndex) -> str:
     equal, order = (", ".join(column.name for column in columns) for columns in (index.equal, index.order))
     parts = [f"equal={equal}" if equal else "", f"order={order}" if order else "", "unique" if index.unique else ""]
+    if isinstance(index, PartitionIndex):
+        parts.append("of a partition")
     return f"{index.name}: {'; '.join(part for part in parts if part)}"
 
 
