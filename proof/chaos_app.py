@@ -52,7 +52,7 @@ from typing import Any, Final
 import msgspec
 
 from proof.partition_steps import Sweep
-from proof.row_steps import ROW_STEPS, Refused
+from proof.row_steps import ROW_STEPS, Refused, declare_tables
 from proof.spinning import Interrupted, spin
 from styx.model.app import App
 from styx.model.context import Context
@@ -102,6 +102,9 @@ account = Operator("account", n_partitions=4)
 
 PROGRAMMED: Final = (text, number, pair)
 """The operators that run programs; a target's operator index counts in here."""
+
+for _operator in PROGRAMMED:
+    declare_tables(_operator)
 
 app = App("chaos", [text, number, pair, account])
 
@@ -477,7 +480,7 @@ async def look(ctx: Context, program: list[Any], caller: list[Any] | None = None
 async def sweep(ctx: PartitionContext, steps: list[Any], register: int = 0) -> int:
     """Runs steps on this partition; returns their register."""
     index = [operator.name for operator in PROGRAMMED].index(ctx.operator)
-    running = Sweep(ctx, PROGRAMMED[index], [key_of(index, n) for n in range(SWEPT_KEYS)], register)
+    running = Sweep(ctx, [key_of(index, n) for n in range(SWEPT_KEYS)], register)
     await running.run(steps)
     return running.register
 

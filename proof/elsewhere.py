@@ -3,7 +3,8 @@ orders of arrival, give the same replies and the same state.
 
 `kinds_plan` is the plan of a seed in which everything occurs whose place in the serial order is decided while the epoch
 runs: numbers that travel and make rounds with patches, calls whose kind changes, read-only functions, local functions
-that leave their slot, sequences, unique ids, exceptions, exclusions and call limits. `kinds_of` counts them.
+that leave their slot, sequences, rows and their constraints, unique ids, exceptions, exclusions and call limits.
+`kinds_of` counts them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from proof.simulation import (
 )
 from styx.errors import CallLimitExceeded, StyxError
 from styx.messages import decode_request
-from styx.model.table_names import holds_sequences
+from styx.model.table_names import holds_rows, holds_sequences
 from styx.sequencer.epoch_record import EpochRecord, decode
 
 WORKERS: Final = (1, 2, 3, 8)
@@ -41,6 +42,7 @@ KINDS: Final = (
     "committed in phase 3",
     "left phase 3",
     "sequences",
+    "rows",
     "unique ids",
     "over the call limit",
 )
@@ -97,6 +99,7 @@ def kinds_of(report: SimulationReport) -> Counter[str]:
             "committed in phase 3": sum(each.phase == 3 and each.error is None for each in replies),
             "left phase 3": report.left,
             "sequences": sum(holds_sequences(operator) for operator, _ in report.history.state),
+            "rows": sum(holds_rows(operator) for operator, _ in report.history.state),
             "unique ids": sum(each.error is None and each.request_id in taken for each in replies),
             "over the call limit": sum(
                 each.error is not None and each.error[1] == CallLimitExceeded.__name__ for each in replies

@@ -19,9 +19,9 @@ ENTITIES: Final = 2
 """Entities of each operator that have rows."""
 IDS: Final = 8
 SHELVES: Final = 2
-TABLES: Final = 2
 DEPTH_MAX: Final = 3
 STEPS_MAX: Final = 4
+_TABLES: Final = (0, 0, 0, 0, 1, 1, 2)
 _encode = msgspec.msgpack.Encoder().encode
 _NAMES: Final = [name for name in ROW_STEPS for _ in range(2 if name in ("put", "scan", "count") else 1)]
 
@@ -45,7 +45,7 @@ def random_row_look(rng: Random, request_id: str) -> Request:
 def row_step(rng: Random, reading: bool = False) -> list[Any]:
     """One step, `reading` one that writes nothing."""
     name = rng.choice([each for each in _NAMES if each in READS] if reading else _NAMES)
-    return ["rows", name, 0 if rng.random() < 0.7 else 1, *_operands(rng, name)]
+    return ["rows", name, rng.choice(_TABLES), *_operands(rng, name)]
 
 
 def _operands(rng: Random, name: str) -> list[int]:

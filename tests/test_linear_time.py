@@ -190,9 +190,9 @@ def test_headers() -> None:
     for text in (b"9", b".", b"9.", b"\xff", b" ", b"a", b"\\", b"1e"):
         check_linear(read, lambda n, text=text: text * n)  # type: ignore[misc]
         check_linear(lambda v: asyncio.run(parts_of([b""]).read(100, v)), lambda n, text=text: text * n)  # type: ignore[misc]
-        check_linear(bulk_load._replace, lambda n, text=text: b"replace=" + text * n)  # type: ignore[misc]
+        check_linear(bulk_load._options, lambda n, text=text: b"replace=" + text * n)  # type: ignore[misc]
     for text in (b"&", b"=", b"a=b&", b"%41", b"%", b"+", b";"):
-        check_linear(bulk_load._replace, lambda n, text=text: text * n)  # type: ignore[misc]
+        check_linear(bulk_load._options, lambda n, text=text: text * n)  # type: ignore[misc]
 
 
 def parts_of(parts: list[bytes]) -> IncomingBody:

@@ -234,10 +234,12 @@ class Simulation:
         return [host for host in hosts if host.id in members]
 
     def state(self) -> dict[tuple[str, Any], bytes]:
-        """All entities' committed state, over all workers."""
+        """All entities' committed state, over all workers, whose indexes are those of it."""
         state: dict[tuple[str, Any], bytes] = {}
         for host in self.members():
             for slot in host.core.slots.values():
+                for table in slot.state.tables.values():
+                    table.check_indexes(self.plan.slots)
                 state.update(slot.state.entities(NEWEST))
         return state
 

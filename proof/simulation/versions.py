@@ -15,6 +15,7 @@ import msgspec
 
 from proof import chaos_app
 from proof.chaos_app import MODULUS, Cell, Program, account, number, pair, register_sweeps, text
+from proof.row_steps import declare_tables
 from styx.coordinator.control_events import Package
 from styx.coordinator.events import StateFound
 from styx.deployment.versions import load_version
@@ -74,6 +75,7 @@ def version_of_chaos(version: int) -> App:
         return await run(ctx, program, caller)
 
     for operator in operators:
+        declare_tables(operator)
         operator.register(run)
         operator.register(local=True)(near)
         operator.register(read_only=version % 2 == 0)(look)

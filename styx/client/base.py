@@ -16,15 +16,18 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, Type
 import msgspec
 
 from styx.client.load import LoadTarget, load
+from styx.client.loaded import RowsOf
 from styx.errors import BadArguments, BadKey, ConfigurationError, RequestRejected, StyxError
 from styx.messages import Reply, ReplyError
 from styx.model.bulk_load import LoadReport
 from styx.model.entity_handle import EntityReference, entity_of, positional
 from styx.model.entity_read import reply_of_read, state_in
-from styx.model.function_spec import READ_FUNCTION, UserFunction
+from styx.model.function_spec import READ_FUNCTION, READ_ROWS_FUNCTION, UserFunction
 from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
 from styx.model.operator import Operator as AnyOperator
 from styx.model.signature import Signature
+from styx.model.table_names import own_name, owner_of
+from styx.relational.table import Table
 from styx.values.codec import shown
 from styx.values.custom_types import dec_hook
 
@@ -40,6 +43,7 @@ R = TypeVar("R")
 OperatorLike = AnyOperator | str
 FunctionLike = UserFunction | str
 KeyLike = str | int | tuple[str | int, ...]
+TableLike = Table | str
 Pairs = Iterable[tuple[KeyLike, Any]] | AsyncIterable[tuple[KeyLike, Any]]
 
 
@@ -67,8 +71,10 @@ class Client(ABC):
         """
 
     @abstractmethod
-    def load_target(self, operator: OperatorLike, replace: bool, timeout: float) -> LoadTarget:
-        """Where `load` sends its chunks; raises `BadArguments` or `UnknownOperator`."""
+    def load_target(self, operator: Any, replace: bool, timeout: float) -> LoadTarget:
+        """Where `load` and `load_rows` send their chunks; `operator` may be `RowsOf`. Raises `BadArguments` or
+        `UnknownOperator`.
+        """
 
     @abstractmethod
     async def close(self) -> None:
@@ -208,6 +214,40 @@ class Client(ABC):
         check_timeout(timeout)
         return await load(self.load_target(operator, replace, timeout), pairs)
 
+    async def load_rows(
+        self,
+        table: TableLike,
+        pairs: Pairs,
+        *,
+        replace: bool = False,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - of each chunk, not of the load
+    ) -> LoadReport:
+        """Inserts many rows, (key of the entity, row) pairs, into one table; durable on return.
+
+        `table`: what `operator.table(…)` gave, or its full name such as "cart/items". All rules of the table hold. As
+        with `load`, each chunk is a transaction, and the load as a whole is not. A row that exists already ends the
+        load, unless `replace`: then it is put in its place.
+
+        Raises `LoadFailed`, which says how many rows are loaded for certain, and why one could not be.
+        """
+        check_timeout(timeout)
+        return await load(self.load_target(RowsOf(table), replace, timeout), pairs)
+
+    async def read_rows(
+        self,
+        table: TableLike,
+        key: KeyLike,
+        *,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `request`
+    ) -> Reply:
+        """The `Reply` of a transaction that reads all rows of one entity in a table, in order of their primary keys.
+
+        There may be none. More than `Limits.rows_per_query_max` end it (`RowLimitExceeded`): then use a function that
+        gives pages. Raises what `request` raises.
+        """
+        rows = RowsOf(table)
+        return await self.request(owner_of(rows.name), key, READ_ROWS_FUNCTION, own_name(rows.name), timeout=timeout)
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -274,6 +314,26 @@ class RemoteClient(Client):
         raises.
         """
         return state_in(await self.read(operator, key, timeout=timeout))
+
+    async def rows(
+        self,
+        table: TableLike,
+        key: KeyLike,
+        *,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `request`
+    ) -> list[Any]:
+        """One entity's rows in a table as `read_rows` gives them; rows of the row type if `table` is the table itself.
+
+        Raises `RequestRejected`, `TransactionAborted`, and what `request` raises.
+        """
+        return typed_rows(table, (await self.read_rows(table, key, timeout=timeout)).unwrap())
+
+
+def typed_rows(table: TableLike, rows: list[Any]) -> list[Any]:
+    """`rows`, which travel as plain data, as objects of the table's row type, if the table is known here."""
+    if not isinstance(table, Table):
+        return rows
+    return msgspec.convert(rows, list[table.row_type.declared], dec_hook=dec_hook, str_keys=True)  # type: ignore[name-defined]
 
 
 def typed_result(function: Any, result: Any) -> Any:

@@ -16,6 +16,7 @@ from styx.client.base import (
     FunctionLike,
     KeyLike,
     OperatorLike,
+    TableLike,
     check_idempotency_key,
     check_key,
     check_timeout,
@@ -25,7 +26,8 @@ from styx.client.base import (
     rejected,
 )
 from styx.client.home import Home
-from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, encode_value, split_pair
+from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, split_pair
+from styx.client.loaded import RowsOf, what_is_loaded
 from styx.client.sync import SyncClient
 from styx.embedded_engine.engine import EmbeddedEngine
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT
@@ -33,12 +35,12 @@ from styx.errors import InTransactionError, RequestRejected
 from styx.host.waiters import fail
 from styx.messages import Reply
 from styx.model.app import App
-from styx.model.bulk_load import encode_pair, load_arguments
-from styx.model.function_spec import LOAD_FUNCTION
+from styx.model.bulk_load import encode_pair
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.model.partitioning import Key
 from styx.model.request import encode_arguments
 from styx.model.signature import NO_ARGUMENTS
+from styx.values.codec import encode_strict
 
 _FROM_THREADS = "styx.embedded_sync(app, data_dir)"
 
@@ -173,21 +175,29 @@ class EmbeddedClient(Client):
         if self._home is not None:
             self._home.check(_FROM_THREADS)
 
-    def load_target(self, operator: OperatorLike, replace: bool, timeout: float) -> LoadTarget:
+    def load_target(self, operator: OperatorLike | RowsOf, replace: bool, timeout: float) -> LoadTarget:
         """As `Client.load_target`: chunks by slot, straight into the engine."""
         if self._home is None:
             raise not_open("async with styx.embedded(app)")
         self._home.check(_FROM_THREADS)
-        return _EngineTarget(self.engine, operator_name(operator), replace, timeout)
+        return _EngineTarget(self.engine, operator, replace, timeout)
 
     def entity(self, operator: OperatorLike, key: KeyLike) -> Any:
         """An entity's committed state, decoded, None if it has none: for tests and tools, not for functions."""
         return self.engine.entity(operator_name(operator), key)
 
-    def state(self) -> dict[tuple[str, Any], Any]:
-        """All entities' committed state by (operator, key), decoded: for tests of small states.
+    def rows(self, table: TableLike, key: KeyLike) -> list[Any]:
+        """An entity's committed rows in a table, decoded, in order of their primary keys: for tests and tools.
 
-        Entities of operators that the app does not have are left out.
+        Looks at all rows of the entity's slot.
+        """
+        return self.engine.rows(table, key)
+
+    def state(self) -> dict[tuple[str, Any], Any]:
+        """All entities' committed state by (operator, key), and all rows by (full name of the table, key), decoded: for
+        tests of small states. The key of a row is its entity's, flat, and its primary key.
+
+        What belongs to operators and tables that the app does not have is left out.
         """
         return self.engine.decoded_state()
 
@@ -195,9 +205,12 @@ class EmbeddedClient(Client):
 class _EngineTarget(LoadTarget):
     """Nothing is sent twice: a reply is lost only with the engine."""
 
-    def __init__(self, engine: EmbeddedEngine, operator: str, replace: bool, timeout: float) -> None:
-        declared = engine.app.operator(operator)
-        self.operator = declared.name
+    def __init__(self, engine: EmbeddedEngine, operator: OperatorLike | RowsOf, replace: bool, timeout: float) -> None:
+        wanted = operator if isinstance(operator, RowsOf) else operator_name(operator)
+        loaded = self._loaded = what_is_loaded(wanted, engine.app, encode_strict)
+        declared = loaded.declared
+        assert declared is not None, "the app was asked"
+        self.operator = loaded.name
         self.bytes_max = chunk_bytes_max(engine.limits)
         self._engine = engine
         self._declared = declared
@@ -208,14 +221,14 @@ class _EngineTarget(LoadTarget):
     def place(self, pair: Any) -> tuple[int, Key, bytes]:
         key, value = pair if type(pair) is tuple and len(pair) == 2 else split_pair(pair)
         declared, n_slots = self._declared, self._n_slots
-        checked = declared.key_type.check(key, self.operator)
-        encoded = encode_pair(checked, encode_value(declared, checked, value))
+        checked = declared.key_type.check(key, declared.name)
+        encoded = encode_pair(checked, self._loaded.encoded(checked, value))
         return declared.slot_of(checked, n_slots), checked, encoded
 
     async def send(self, chunk: Chunk) -> None:
         engine = self._engine
-        arguments = load_arguments(chunk.pairs, self._replace)
-        request = engine.maker.make(self.operator, chunk.keys[0], LOAD_FUNCTION, arguments)
+        arguments = self._loaded.arguments(chunk.pairs, self._replace)
+        request = engine.maker.make(self._declared, chunk.keys[0], self._loaded.function, arguments)
         (await engine.submit(request, self._timeout)).unwrap()
 
 
@@ -225,6 +238,10 @@ class SyncEmbeddedClient(SyncClient[EmbeddedClient]):
     def entity(self, operator: OperatorLike, key: KeyLike) -> Any:
         """As `EmbeddedClient.entity`."""
         return self._start(_on_loop(partial(self._client.entity, operator, key))).result()
+
+    def rows(self, table: TableLike, key: KeyLike) -> list[Any]:
+        """As `EmbeddedClient.rows`."""
+        return self._start(_on_loop(partial(self._client.rows, table, key))).result()
 
     def state(self) -> dict[tuple[str, Any], Any]:
         """As `EmbeddedClient.state`."""

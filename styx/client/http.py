@@ -28,6 +28,7 @@ from styx.client.base import (
     KeyLike,
     OperatorLike,
     RemoteClient,
+    TableLike,
     check_idempotency_key,
     check_key,
     check_timeout,
@@ -38,7 +39,8 @@ from styx.client.base import (
 )
 from styx.client.credential import Credential, trusting
 from styx.client.home import Home
-from styx.client.load import Chunk, LoadTarget, split_pair, unfit
+from styx.client.load import Chunk, LoadTarget, split_pair
+from styx.client.loaded import RowsOf, what_is_loaded
 from styx.errors import (
     BadArguments,
     ConfigurationError,
@@ -48,14 +50,13 @@ from styx.errors import (
     OutcomeUnknown,
     RequestRejected,
     StyxError,
-    UnsupportedValue,
 )
 from styx.messages import REJECTION_CODES, Reply, ReplyError
 from styx.model.bulk_load import encode_pair, encode_pairs
 from styx.model.entity_read import UNKNOWN_ENTITY
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
-from styx.model.operator import Operator
 from styx.model.partitioning import Key
+from styx.model.table_names import own_name, owner_of
 from styx.values.codec import encode_strict, shown
 from styx.values.custom_types import enc_hook
 
@@ -208,8 +209,9 @@ class HttpClient(RemoteClient):
         *args: Any,
         timeout: float,  # noqa: ASYNC109 - as in `Client.request`
         idempotency_key: str | None,
+        query: str = "",
     ) -> Reply:
-        """Without a `function` it reads the entity."""
+        """Without a `function` it reads the entity, or what `query` says of it."""
         try:
             path, key_type = _path(operator, key, function)
             headers = {"Styx-Key-Type": key_type}
@@ -224,7 +226,7 @@ class HttpClient(RemoteClient):
             return rejected(error)
         self._in_flight += 1
         try:
-            return _reply(*await self._post(path, headers, body, timeout))
+            return _reply(*await self._post(path + query, headers, body, timeout))
         finally:
             self._in_flight -= 1
 
@@ -241,10 +243,24 @@ class HttpClient(RemoteClient):
         self._check_open()
         return await self._request(operator, key, None, timeout=timeout, idempotency_key=idempotency_key)
 
-    def load_target(self, operator: OperatorLike, replace: bool, timeout: float) -> LoadTarget:
+    async def read_rows(
+        self,
+        table: TableLike,
+        key: KeyLike,
+        *,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `Client.request`
+    ) -> Reply:
+        """As `Client.read_rows`."""
+        check_timeout(timeout)
+        self._check_open()
+        rows = RowsOf(table)
+        query = f"?rows={quote(own_name(rows.name), safe='')}"
+        return await self._request(owner_of(rows.name), key, None, query=query, timeout=timeout, idempotency_key=None)
+
+    def load_target(self, operator: OperatorLike | RowsOf, replace: bool, timeout: float) -> LoadTarget:
         """As `Client.load_target`; the gateway sorts the pairs by slot.
 
-        Of an operator given by name, the values must be what a state without a type may be.
+        Of an operator or table given by name, the values must be what a state without a type may be.
         """
         self._check_open()
         return _LoadTarget(self._post, operator, replace, timeout)
@@ -369,26 +385,23 @@ class _LoadTarget(LoadTarget):
     pairs_max = MESSAGE_PAIRS_MAX
     attempts_max = ATTEMPTS_MAX
 
-    def __init__(self, post: Post, operator: OperatorLike, replace: bool, timeout: float) -> None:
-        self.operator = operator_name(operator)
+    def __init__(self, post: Post, operator: OperatorLike | RowsOf, replace: bool, timeout: float) -> None:
+        loaded = self._loaded = what_is_loaded(operator, None, encode_strict)
+        self.operator = loaded.name
         self._post = post
-        self._declared = operator
-        self._encode: Callable[[Any], bytes] = (
-            operator.encode_state if isinstance(operator, Operator) else encode_strict
-        )
         self._timeout = timeout
         try:
-            self._path = f"/v1/{quote(self.operator, safe='')}?replace={'true' if replace else 'false'}"
+            rows = f"rows={quote(loaded.table, safe='')}&" if loaded.table else ""
+            self._path = f"/v1/{quote(loaded.operator, safe='')}?{rows}replace={'true' if replace else 'false'}"
         except UnicodeEncodeError as error:
             raise BadArguments(f"the operator's name is not valid Unicode: {error}") from None
 
     def place(self, pair: Any) -> tuple[int, Key, bytes]:
         key, value = split_pair(pair)
-        checked = check_key(self._declared, key)
+        loaded = self._loaded
+        checked = check_key(loaded.declared or loaded.operator, key)
         try:
-            return 0, checked, encode_pair(checked, self._encode(value))
-        except UnsupportedValue as error:
-            raise unfit(self.operator, checked, error) from None
+            return 0, checked, encode_pair(checked, loaded.encoded(checked, value))
         except (UnicodeEncodeError, OverflowError) as error:
             raise BadArguments(f"the key {shown(key)} cannot be sent: {error}") from None
 

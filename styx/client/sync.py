@@ -22,9 +22,11 @@ from styx.client.base import (
     OperatorLike,
     Pairs,
     RemoteClient,
+    TableLike,
     check_timeout,
     not_open,
     typed_result,
+    typed_rows,
 )
 from styx.client.home import check_process
 from styx.messages import Reply
@@ -184,6 +186,23 @@ class SyncClient(Generic[C]):
         check_timeout(timeout)
         return self._start(self._client.load(operator, pairs, replace=replace, timeout=timeout)).result()
 
+    def load_rows(
+        self,
+        table: TableLike,
+        pairs: Pairs,
+        *,
+        replace: bool = False,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,
+    ) -> LoadReport:
+        """As `Client.load_rows`; `pairs` is iterated on the client's own thread."""
+        check_timeout(timeout)
+        return self._start(self._client.load_rows(table, pairs, replace=replace, timeout=timeout)).result()
+
+    def read_rows(self, table: TableLike, key: KeyLike, *, timeout: float = TIMEOUT_SECONDS_DEFAULT) -> Reply:
+        """As `Client.read_rows`."""
+        check_timeout(timeout)
+        return self._start(self._client.read_rows(table, key, timeout=timeout)).result()
+
     def read(
         self,
         operator: OperatorLike,
@@ -242,6 +261,10 @@ class SyncRemoteClient(SyncClient[RemoteClient]):
     def entity(self, operator: OperatorLike, key: KeyLike, *, timeout: float = TIMEOUT_SECONDS_DEFAULT) -> Any:
         """One entity's state, None if it has none, as `RemoteClient.entity`."""
         return state_in(self.read(operator, key, timeout=timeout))
+
+    def rows(self, table: TableLike, key: KeyLike, *, timeout: float = TIMEOUT_SECONDS_DEFAULT) -> list[Any]:
+        """One entity's rows in a table, as `RemoteClient.rows`."""
+        return typed_rows(table, self.read_rows(table, key, timeout=timeout).unwrap())
 
 
 class _Opened(Generic[C]):

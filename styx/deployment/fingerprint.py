@@ -50,10 +50,11 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
         on_partitions = operator.partitions.functions
         if on_partitions:  # an app without any keeps the digest that it has
             digest.update(_encode([(each, on_partitions[each].hints) for each in sorted(on_partitions)]))
-    described = describe(app)
-    digest.update(_encode([[one.tables for one in described.operators.values()], described.drops]))
-    for table in app.tables.values():
-        digest.update(_encode((table.full_name, type_shape(table.row_type.declared))))
+    if app.tables or app.drops:  # likewise
+        described = describe(app)
+        digest.update(_encode([[one.tables for one in described.operators.values()], described.drops]))
+        for table in app.tables.values():
+            digest.update(_encode((table.full_name, type_shape(table.row_type.declared))))
     sourceless = set()
     for name in sorted(modules):
         source = source_of(name)

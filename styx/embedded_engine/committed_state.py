@@ -1,4 +1,6 @@
-"""A worker's committed state as users see it: by operator and key. Reads only, between two passes of the engine."""
+"""A worker's committed state as users see it: by operator or table, and key. Reads only, between two passes of the
+engine.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,15 @@ from typing import Any
 
 from styx.errors import UnsupportedValue
 from styx.model.operator import Operator
+from styx.model.table_names import entry_name
+from styx.relational.table import Table
 from styx.state.table import NEWEST
 from styx.values.codec import shown
 from styx.worker.worker import Worker
 
 
 def encoded_state(worker: Worker) -> dict[tuple[str, Any], bytes]:
-    """All entities' state by (operator, key), encoded; a copy."""
+    """All that is stored by (operator or table, key), encoded; a copy."""
     state: dict[tuple[str, Any], bytes] = {}
     for slot in worker.slots.values():
         state.update(slot.state.entities(NEWEST))
@@ -20,16 +24,21 @@ def encoded_state(worker: Worker) -> dict[tuple[str, Any], bytes]:
 
 
 def decoded_state(worker: Worker) -> dict[tuple[str, Any], Any]:
-    """All entities' state by (operator, key), but those of operators that the app does not have.
+    """All entities' state by (operator, key), and all rows by (table's full name, key), but those of operators and
+    tables that the app does not have. The key of a row is its entity's, flat, and its primary key.
 
-    Raises `UnsupportedValue` that names the entity whose state does not fit its `state_type`.
+    Raises `UnsupportedValue` that names the entity or row that does not fit its type.
     """
-    operators = worker.app.operators
-    return {
-        (name, key): _decoded(operators[name], key, data)
-        for (name, key), data in encoded_state(worker).items()
-        if name in operators
-    }
+    app = worker.app
+    state: dict[tuple[str, Any], Any] = {}
+    for (name, key), data in encoded_state(worker).items():
+        declared = app.operators.get(name)
+        table = app.table(name)
+        if declared is not None:
+            state[name, key] = _decoded(declared, key, data)
+        elif table is not None:
+            state[name, key] = _decoded_row(table, key, data)
+    return state
 
 
 def entity(worker: Worker, operator: str, key: Any) -> Any:
@@ -39,6 +48,30 @@ def entity(worker: Worker, operator: str, key: Any) -> Any:
     slot = worker.slots.get(declared.slot_of(checked, worker.n_slots))
     data = None if slot is None else slot.state.table(declared.name).reader(NEWEST)(checked)
     return None if data is None else _decoded(declared, checked, data)
+
+
+def rows(worker: Worker, wanted: Table | str, key: Any) -> list[Any]:
+    """One entity's rows of a table, decoded, in order of their primary keys; raises `UnknownOperator`,
+    `BadArguments`, `BadKey`."""
+    app = worker.app
+    table = app.declared_table(wanted)
+    operator = app.operator(table.operator)
+    checked: Any = operator.check_key(key)
+    slot = worker.slots.get(operator.slot_of(checked, worker.n_slots))
+    entity = checked if type(checked) is tuple else (checked,)
+    stored = {} if slot is None else slot.state.table(table.full_name).at(NEWEST)
+    keys = sorted(key for key in stored if key[: table.entity_parts] == entity)
+    return [_decoded_row(table, key, stored[key]) for key in keys]
+
+
+def _decoded_row(table: Table, key: Any, data: bytes) -> Any:
+    try:
+        return table.row_type.decode(data)
+    except Exception as error:  # noqa: BLE001 - a row type's own code can run here
+        raise UnsupportedValue(
+            f"the stored row {entry_name(table.full_name, key)} does not fit its row type {table.row_type.name}: "
+            f"{error}"
+        ) from None
 
 
 def _decoded(operator: Operator, key: Any, data: bytes) -> Any:

@@ -41,6 +41,7 @@ from styx.messages import Reply, ReplyRecord
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.model.request import Placed, RequestMaker
+from styx.relational.table import Table
 from styx.reports.function_reports import FunctionReports
 from styx.snapshot.manifest import read_beginning
 from styx.worker.blame import notes_of
@@ -160,6 +161,12 @@ class EmbeddedEngine:
     def entity(self, operator: str, key: Any) -> Any:
         """One entity's committed state, decoded; None if it has none. Raises `UnknownOperator`, `BadKey`."""
         return committed_state.entity(self.worker, operator, key)
+
+    def rows(self, table: Table | str, key: Any) -> list[Any]:
+        """One entity's committed rows in a table, decoded, in order of their primary keys. Raises `UnknownOperator`,
+        `BadArguments`, `BadKey`.
+        """
+        return committed_state.rows(self.worker, table, key)
 
     # Start -------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
-"""`POST /v1/{operator}`: a bulk load from a request's body, read as it arrives and sent to the engine in chunks.
+"""`POST /v1/{operator}`: a bulk load from a request's body, read as it arrives and sent to the engine in chunks; of
+states, or with `?rows=TABLE` of rows.
 
 The body is either lines of JSON, `[key, value]` each, of any number; or one msgpack array of such pairs, no larger than
 a request, with the encoded states to be stored. A refused pair ends the load. Pairs that were acknowledged before stay,
@@ -15,18 +16,20 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, load, unfit
-from styx.errors import BadArguments, LoadFailed, RequestRejected, UnsupportedValue, describe
+from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, load
+from styx.client.loaded import RowsOf, what_is_loaded
+from styx.errors import BadArguments, LoadFailed, RequestRejected, describe
 from styx.gateway import status
 from styx.gateway.body import ClientGone, IncomingBody, split, too_large
 from styx.gateway.engine import Engine
 from styx.gateway.status import Answer
 from styx.messages import reply_of
-from styx.model.bulk_load import encode_pair, entity_text, load_arguments
-from styx.model.function_spec import LOAD_FUNCTION
+from styx.model.bulk_load import encode_pair, entity_text
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
-from styx.values.codec import shown
+from styx.model.table_names import row_table
+from styx.relational.table import Table
+from styx.values.codec import encode_strict, shown
 
 MSGPACK: Final = b"application/msgpack"
 
@@ -49,14 +52,15 @@ async def answer_load(
 
     Raises `RequestRejected` for options that are wrong, and `ClientGone`.
     """
-    replace = _replace(query)
+    rows, replace = _options(query)
+    table = None if rows is None else engine.app.declared_table(row_table(operator.name, rows))
     pairs: AsyncIterator[Any]
     target: _EngineTarget
     if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() == MSGPACK:
-        target = _MsgpackTarget(engine, operator, replace, timeout_seconds, request_id)
+        target = _MsgpackTarget(engine, operator, table, replace, timeout_seconds, request_id)
         pairs = _msgpack_pairs(body, engine.limits.request_bytes_max, timeout_seconds)
     else:
-        target = _JsonTarget(engine, operator, replace, timeout_seconds, request_id)
+        target = _JsonTarget(engine, operator, table, replace, timeout_seconds, request_id)
         pairs = _lines(body, engine.limits.request_bytes_max, timeout_seconds)
     try:
         report = await load(target, pairs, name)
@@ -67,14 +71,17 @@ async def answer_load(
     return status.loaded(report.loaded)
 
 
-def _replace(query: bytes) -> bool:
+def _options(query: bytes) -> tuple[str | None, bool]:
+    """The table whose rows the body has, None for states; and whether what exists is replaced."""
     options = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
-    value = options.pop("replace", "false")
+    value, rows = options.pop("replace", "false"), options.pop("rows", None)
     if options or value not in ("true", "false"):
         raise RequestRejected(
-            "bad_request", f"a load takes ?replace=true or ?replace=false, got {shown(query.decode('latin-1'))}"
+            "bad_request",
+            "a load takes ?replace=true or ?replace=false, and ?rows=TABLE for rows: got "
+            f"{shown(query.decode('latin-1'))}",
         )
-    return value == "true"
+    return rows, value == "true"
 
 
 # The body --------------------------------------------------------------------------------------------------
@@ -132,9 +139,16 @@ async def _msgpack_pairs(
 
 class _EngineTarget(LoadTarget):
     def __init__(
-        self, engine: Engine, operator: Operator, replace: bool, timeout_seconds: float, request_id: str
+        self,
+        engine: Engine,
+        operator: Operator,
+        table: Table | None,
+        replace: bool,
+        timeout_seconds: float,
+        request_id: str,
     ) -> None:
-        self.operator = operator.name
+        loaded = self._loaded = what_is_loaded(operator if table is None else RowsOf(table), engine.app, encode_strict)
+        self.operator = loaded.name
         self.bytes_max = chunk_bytes_max(engine.limits)
         self._engine = engine
         self._declared = operator
@@ -159,8 +173,8 @@ class _EngineTarget(LoadTarget):
             raise RequestRejected("unavailable", reason)
         self._sent += 1
         request_id = f"{self._request_id}.{self._sent}"
-        arguments = load_arguments(chunk.pairs, self._replace)
-        request = engine.maker.make(self._declared, chunk.keys[0], LOAD_FUNCTION, arguments, chunk.name, request_id)
+        arguments, function = self._loaded.arguments(chunk.pairs, self._replace), self._loaded.function
+        request = engine.maker.make(self._declared, chunk.keys[0], function, arguments, chunk.name, request_id)
         async with asyncio.timeout(self._timeout_seconds):
             record = await engine.submit_request(request)
         reply_of(record).unwrap()
@@ -174,13 +188,20 @@ class _MsgpackTarget(_EngineTarget):
 
 
 class _JsonTarget(_EngineTarget):
-    """Decodes lines of JSON by the operator's state type."""
+    """Decodes lines of JSON by the operator's state type, or the table's row type."""
 
     def __init__(
-        self, engine: Engine, operator: Operator, replace: bool, timeout_seconds: float, request_id: str
+        self,
+        engine: Engine,
+        operator: Operator,
+        table: Table | None,
+        replace: bool,
+        timeout_seconds: float,
+        request_id: str,
     ) -> None:
-        super().__init__(engine, operator, replace, timeout_seconds, request_id)
-        kind = Any if operator.state_type is None else operator.state_type
+        super().__init__(engine, operator, table, replace, timeout_seconds, request_id)
+        declared = operator.state_type if table is None else table.row_type.declared
+        kind = Any if declared is None else declared
         self._decode: Callable[[msgspec.Raw], Any] = msgspec.json.Decoder(kind).decode
 
     def read(self, line: bytes) -> tuple[Key, bytes]:
@@ -189,9 +210,9 @@ class _JsonTarget(_EngineTarget):
             raise RequestRejected("bad_request", f"a line is a JSON array [key, value], got {shown(line)}")
         key = self._declared.check_key(_key_decoder.decode(parts[0]))
         try:
-            return key, self._declared.encode_state(self._decode(parts[1]))
-        except UnsupportedValue as error:
-            raise unfit(self.operator, key, error) from None
+            return key, self._loaded.encoded(key, self._decode(parts[1]))
+        except BadArguments:
+            raise
         except Exception as error:  # noqa: BLE001 - converting runs a Struct's __post_init__, which is the app's
             kind, message = describe(error)
             why = message if isinstance(error, msgspec.ValidationError) else f"{kind}: {message}"

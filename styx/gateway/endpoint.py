@@ -13,6 +13,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from time import perf_counter
 from typing import Final, NamedTuple
+from urllib.parse import parse_qsl
 
 from prometheus_client.core import Metric
 
@@ -34,10 +35,10 @@ from styx.gateway.status import Answer, MethodNotAllowed
 from styx.http.asgi import Receive, Scope, Send
 from styx.metrics.exposition import Exposition, counters, gauge, histogram
 from styx.metrics.histogram import REQUEST_SECONDS, Histogram
-from styx.model.function_spec import READ_FUNCTION
+from styx.model.function_spec import READ_FUNCTION, READ_ROWS_FUNCTION
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.model.operator import Operator
-from styx.model.request import request_ids
+from styx.model.request import encode_arguments, request_ids
 from styx.model.signature import NO_ARGUMENTS
 
 CLIENT_GONE_STATUS: Final = 499
@@ -116,7 +117,8 @@ class RequestEndpoint:
                 key = head.key_of(asked.key, operator, headers)
                 seconds = head.timeout_seconds(headers, seconds)
                 self._admit()
-                request = engine.maker.make(operator, key, READ_FUNCTION, NO_ARGUMENTS, "", request_id)
+                function, arguments = _read(scope.get("query_string", b""))
+                request = engine.maker.make(operator, key, function, arguments, "", request_id)
                 submitted = True
                 async with asyncio.timeout(seconds):
                     return status.answer_of_read(await engine.submit_request(request))
@@ -256,3 +258,15 @@ class GatewayMetrics:
         yield counters("styx_gateway_refused_total", "Requests refused at the door.", "code", self._refused)
         yield histogram("styx_gateway_request_seconds", "From a request's headers to its answer.", self._latency)
         yield gauge("styx_gateway_in_flight", "Requests not answered yet.", self.in_flight)
+
+
+def _read(query: bytes) -> tuple[str, bytes]:
+    """The function and the arguments of a read: of the entity's state, or of its rows in the table that `?rows=` names.
+
+    Other parameters count for nothing.
+    """
+    if b"rows" in query:
+        table = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True)).get("rows")
+        if table is not None:
+            return READ_ROWS_FUNCTION, encode_arguments((table,))
+    return READ_FUNCTION, NO_ARGUMENTS

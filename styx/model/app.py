@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from styx.errors import ConfigurationError, UnknownOperator
+from styx.errors import BadArguments, ConfigurationError, UnknownOperator
 from styx.model.function_spec import FunctionSpec
 from styx.model.operator import Operator
 from styx.model.partition_function import Partitions
@@ -90,6 +90,20 @@ class App:
     def table(self, full_name: str) -> Table | None:
         """The declared table whose rows a slot keeps under this name, such as `cart/items`; None if it is not one."""
         return self.tables.get(full_name)
+
+    def declared_table(self, wanted: Table | str) -> Table:
+        """A table by itself or by its full name; raises `UnknownOperator`, or `BadArguments` listing what there is."""
+        name = wanted.full_name if isinstance(wanted, Table) else wanted
+        if not isinstance(name, str) or not holds_rows(name):
+            raise BadArguments(f"a table is a Table, or its full name such as 'cart/items': got {shown(wanted)}")
+        operator = self.operator(owner_of(name))
+        table = self.tables.get(name)
+        if table is None:
+            known = ", ".join(sorted(operator.tables)) or "none"
+            raise BadArguments(
+                f"operator {operator.name!r} has no table {shown(name.partition('/')[2])}; it has: {known}"
+            )
+        return table
 
     def table_indexes(self, full_name: str) -> tuple[RowIndex, ...]:
         """The indexes of that table, its primary key first; none if it is not a declared table."""

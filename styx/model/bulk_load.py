@@ -74,11 +74,12 @@ def _decode_params(data: bytes) -> tuple[Any, dict[str, Any]]:
 
 def _load(ctx: Context, replace: bool, pairs: list[tuple[Any, msgspec.Raw]]) -> Coroutine[Any, Any, int]:
     # Not an `async def`: a chunk that is wrong in itself is refused like arguments that do not fit, before it runs.
-    keys = _checked_keys(ctx, pairs)
+    keys = checked_keys(ctx, pairs)
     return _put_all(ctx, replace, keys, _checked_states(ctx, keys, pairs))
 
 
-def _checked_keys(ctx: Context, pairs: list[tuple[Any, msgspec.Raw]]) -> list[Key]:
+def checked_keys(ctx: Context, pairs: list[tuple[Any, msgspec.Raw]]) -> list[Key]:
+    """The keys of a chunk; raises `BadKey` for one of another slot than the request's."""
     space = ctx._spec.keys
     keys = [space.check(key) for key, _ in pairs]
     slot, *slots = space.slots_of([ctx.key, *keys], ctx._env.n_slots)

@@ -31,9 +31,16 @@ from styx.model.app import App
 from styx.model.bulk_load import load_function
 from styx.model.context import Context, has_ended
 from styx.model.entity_read import read_function
-from styx.model.function_spec import LOAD_FUNCTION, READ_FUNCTION, FunctionSpec
+from styx.model.function_spec import (
+    LOAD_FUNCTION,
+    LOAD_ROWS_FUNCTION,
+    READ_FUNCTION,
+    READ_ROWS_FUNCTION,
+    FunctionSpec,
+)
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
+from styx.model.row_access import load_rows_function, rows_function
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import TransactionLimits
 from styx.native.interpreted import native
@@ -103,6 +110,10 @@ def resolve_request(
         function = load_function(operator)
     elif name == READ_FUNCTION:
         function = read_function(operator)
+    elif name == READ_ROWS_FUNCTION:
+        function = rows_function(operator)
+    elif name == LOAD_ROWS_FUNCTION:
+        function = load_rows_function(operator)
     else:
         function = operator.function(name)
     key = operator.check_key(request.key)

@@ -19,7 +19,11 @@ LOAD_FUNCTION: Final = "<load>"
 """The built-in function behind `client.load`; no registered function can have its name."""
 READ_FUNCTION: Final = "<read>"
 """The built-in function behind `client.entity`; likewise."""
-BUILT_IN: Final = frozenset({LOAD_FUNCTION, READ_FUNCTION})
+READ_ROWS_FUNCTION: Final = "<rows>"
+"""The built-in function behind `client.rows`; likewise."""
+LOAD_ROWS_FUNCTION: Final = "<load rows>"
+"""The built-in function behind `client.load_rows`; likewise."""
+BUILT_IN: Final = frozenset({LOAD_FUNCTION, READ_FUNCTION, READ_ROWS_FUNCTION, LOAD_ROWS_FUNCTION})
 
 
 class Hints(NamedTuple):

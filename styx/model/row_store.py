@@ -17,7 +17,7 @@ from styx.values.codec import shown
 if TYPE_CHECKING:
     from styx.model.context import Cell, Context
 
-_SERIAL_PREFIX = "table\t"
+SERIAL_PREFIX = "table\t"
 """Begins the name of the sequence that numbers a table's rows; no sequence of an app has one that is not printable."""
 
 
@@ -108,7 +108,7 @@ class RowStore:
         self.spend(1)
         context = self.context
         return context._cell.sibling(
-            context._env, table_of(table.operator), entry_of(self.key, _SERIAL_PREFIX + table.name)
+            context._env, table_of(table.operator), entry_of(self.key, SERIAL_PREFIX + table.name)
         )
 
     def decoded(self, table: Table, key: RowKey, data: bytes) -> Any:

@@ -30,6 +30,11 @@ def owner_of(table: str) -> str:
     return table.partition(_SEPARATOR)[0]
 
 
+def own_name(table: str) -> str:
+    """The table's name without its operator's, "" for the table of the entities' values."""
+    return table.partition(_SEPARATOR)[2]
+
+
 def holds_values(table: str) -> bool:
     """Whether the table holds the values of entities, one for each."""
     return _SEPARATOR not in table

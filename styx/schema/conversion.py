@@ -6,7 +6,7 @@ often and wherever it is converted, so a crash amid it is repaired by doing it a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -14,18 +14,20 @@ import msgspec
 from styx.errors import EngineFailed
 from styx.model.app import App
 from styx.model.limits import Limits
-from styx.model.table_names import entry_name, row_table
+from styx.model.row_store import SERIAL_PREFIX
+from styx.model.sequence import table_of
+from styx.model.table_names import entry_name, owner_of, row_table
 from styx.schema.state_reading import Declared, Misfit, StateReader
 
 Tables = Mapping[str, Mapping[Any, bytes]]
 
 
 class Conversion(msgspec.Struct, frozen=True):
-    """`writes`: the values that are stored instead, by table. `renamed` gives old tables their names, which the writes
-    use; `dropped` tables are no more.
+    """`writes`: the values that are stored instead, by table; None: nothing. `renamed` gives old tables their names,
+    which the writes use; `dropped` tables are no more.
     """
 
-    writes: dict[str, dict[Any, bytes]] = {}
+    writes: dict[str, dict[Any, bytes | None]] = {}
     renamed: dict[str, str] = {}
     dropped: frozenset[str] = frozenset()
 
@@ -56,7 +58,7 @@ def conversion(app: App, tables: Tables, limits: Limits) -> Conversion:
         if present.get(new):
             raise NotConverted(f"table {new!r} has rows already, and so has {old!r}, which is to be renamed to it")
         present[new] = present.pop(old)
-    writes: dict[str, dict[Any, bytes]] = {}
+    writes = _serials(tables, renamed, dropped)
     for name, declared in _declared(app):
         table = present.get(name)
         if declared.migration is None or not table:
@@ -67,13 +69,30 @@ def conversion(app: App, tables: Tables, limits: Limits) -> Conversion:
     return Conversion(writes, renamed, dropped)
 
 
+def _serials(
+    tables: Tables, renamed: Mapping[str, str], dropped: Collection[str]
+) -> dict[str, dict[Any, bytes | None]]:
+    """The last numbers of tables with `auto="serial"` go with their tables: each entity keeps them as a sequence."""
+    writes: dict[str, dict[Any, bytes | None]] = {}
+    for old in (*renamed, *dropped):
+        sequences = table_of(owner_of(old))
+        name = SERIAL_PREFIX + old.partition("/")[2]
+        for key, data in tables.get(sequences, {}).items():
+            if key[-1] == name:
+                changes = writes.setdefault(sequences, {})
+                changes[key] = None
+                if old in renamed:
+                    changes[*key[:-1], SERIAL_PREFIX + renamed[old].partition("/")[2]] = data
+    return writes
+
+
 def _declared(app: App) -> Iterator[tuple[str, Declared]]:
     yield from app.operators.items()
     yield from app.tables.items()
 
 
-def _converted(name: str, reader: StateReader, table: Mapping[Any, bytes]) -> dict[Any, bytes]:
-    new: dict[Any, bytes] = {}
+def _converted(name: str, reader: StateReader, table: Mapping[Any, bytes]) -> dict[Any, bytes | None]:
+    new: dict[Any, bytes | None] = {}
     for key, data in table.items():
         try:
             reading = reader.read(data)

@@ -262,9 +262,8 @@ def _type_of(column: Column) -> str:
 
 def _describe_index(index: RowIndex) -> str:
     equal, order = (", ".join(column.name for column in columns) for columns in (index.equal, index.order))
-    parts = [f"equal={equal}" if equal else "", f"order={order}" if order else "", "unique" if index.unique else ""]
-    if isinstance(index, PartitionIndex):
-        parts.append("of a partition")
+    scope = "unique" if index.unique else "over a partition" if isinstance(index, PartitionIndex) else ""
+    parts = [f"equal={equal}" if equal else "", f"order={order}" if order else "", scope]
     return f"{index.name}: {'; '.join(part for part in parts if part)}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from styx.model.table_names import holds_rows, holds_values, owner_of
-from styx.state.table import NEWEST, Changes, Entries, Table, without_deleted
+from styx.state.table import NEWEST, Changes, Table, without_deleted
 
 IDEMPOTENCY_TABLE: Final = "\0idempotency"
 """Pseudo-operator whose entries are remembered replies; a real operator's name cannot start with NUL."""
@@ -76,7 +76,7 @@ class SlotState:
             table.forget_indexes()
 
     def replaced(
-        self, writes: Mapping[str, Entries], renamed: Mapping[str, str] = {}, dropped: Collection[str] = ()
+        self, writes: Mapping[str, Changes], renamed: Mapping[str, str] = {}, dropped: Collection[str] = ()
     ) -> SlotState:
         """This state without the `dropped` tables, others `renamed`, with these values instead of those that they have;
         it stays as it is, and shares the tables that are not named.

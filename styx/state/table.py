@@ -116,9 +116,9 @@ class Table:
                 if value is None:
                     del entries[key]
 
-    def replaced(self, writes: Entries) -> Table:
-        """A table with these states on top of its own, which stays as it is."""
-        return Table({**self._entries, **writes}, self.epoch)
+    def replaced(self, writes: Changes) -> Table:
+        """A table with these changes on top of its own states, which stay as they are."""
+        return Table(without_deleted({**self._entries, **writes}), self.epoch)
 
     # Snapshots ---------------------------------------------------------------------------------------------
 

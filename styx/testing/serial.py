@@ -43,6 +43,7 @@ from styx.relational.index_range import IndexRange, Position, RowKey
 from styx.schema.conversion import conversion
 from styx.schema.row_rules import RowRules
 from styx.schema.state_reading import Misfit, StateReader
+from styx.state.table import without_deleted
 
 Entity = tuple[str, Key]
 """(operator name, key)."""
@@ -133,7 +134,7 @@ class SerialReference:
         for old, new in changed.renamed.items():
             tables[new] = tables.pop(old)
         for name, values in changed.writes.items():
-            tables[name].update(values)
+            tables[name] = without_deleted({**tables[name], **values})
         for name, table in tables.items():
             if not holds_sequences(name):
                 self._read_all(name, table, tables)

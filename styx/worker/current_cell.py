@@ -7,10 +7,12 @@ from typing import Any
 from styx.model.access import Access
 from styx.model.context import Cell, Environment
 from styx.model.partitioning import Key
+from styx.model.table_names import holds_rows
 from styx.relational.index_range import IndexRange, RowKey
 from styx.worker.footprint import Footprint, Writes
 from styx.worker.range_read import Found, read_range, rows_of
 from styx.worker.slot import Slot
+from styx.worker.written_rows import WrittenRows
 
 
 class CurrentCell(Cell):
@@ -52,29 +54,47 @@ class CurrentCell(Cell):
 
     def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
         assert isinstance(environment, Footprint), "a function runs in a transaction"
-        environment.touches(table, key)
-        return CurrentCell(self._writes, self._current, self._slot, table, key)
+        return current_sibling(environment, self._writes, self._current, self._slot, table, key)
 
     def scan(self, environment: Environment, wanted: IndexRange, chain: bytes) -> list[tuple[RowKey, bytes]]:
         """As `Cell.scan`."""
-        return rows_of(read_current(environment, wanted, self._writes))
+        return rows_of(read_current(environment, wanted))
 
     def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
         """As `Cell.count`."""
-        return len(read_current(environment, wanted, self._writes))
+        return len(read_current(environment, wanted))
 
 
-def read_current(environment: Environment, wanted: IndexRange, own: Writes | None) -> Found:
+class CurrentRow(CurrentCell):
+    """A row of a table: queries of the same transaction see what is written to it."""
+
+    __slots__ = ("_again",)
+
+    def __init__(self, writes: Writes, current: Writes, slot: Slot, table: str, key: Any, again: WrittenRows) -> None:
+        super().__init__(writes, current, slot, table, key)
+        self._again = again
+
+    def write(self, chain: bytes, value: bytes | None) -> None:
+        """As `Cell.write`."""
+        table, key = self._entity
+        self._writes[self._entity] = value
+        self._again.write(table, key, value)
+
+
+def current_sibling(footprint: Footprint, writes: Writes, current: Writes, slot: Slot, table: str, key: Any) -> Cell:
+    """Another entry of the slot as the same re-run sees it."""
+    footprint.touches(table, key)
+    if holds_rows(table):
+        return CurrentRow(writes, current, slot, table, key, footprint.rows_here().again)
+    return CurrentCell(writes, current, slot, table, key)
+
+
+def read_current(environment: Environment, wanted: IndexRange) -> Found:
     """The rows of a range, and a note in the footprint that the part has read such a table."""
     assert isinstance(environment, Footprint), "a function runs in a transaction"
-    slot, table = environment.here, wanted.index.table
+    slot, index, n_slots = environment.here, wanted.index, environment.n_slots
     assert slot is not None, "a transaction without a slot is not run again"
-    environment.rows_here().scanned.add(table)
-    over: dict[RowKey, bytes | None] = {}
-    if own is not None:
-        for (written, key), value in own.items():
-            if written == table:
-                over[key] = value
-    current = slot.current_rows
-    assert current is not None, "a transaction is run again outside of a lock phase"
-    return read_range(slot, wanted, environment.n_slots, over, current.of(wanted.index, environment.n_slots))
+    lower, rows = slot.current_rows, environment.rows_here()
+    assert lower is not None, "a transaction is run again outside of a lock phase"
+    rows.scanned.add(index.table)
+    return read_range(slot, wanted, n_slots, (rows.again.of(index, n_slots), lower.of(index, n_slots)))

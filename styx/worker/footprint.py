@@ -21,7 +21,7 @@ from styx.native.interpreted import native, plain_stores
 from styx.relational.index_range import IndexRange, RowKey
 from styx.state.table import Reader
 from styx.worker.chains import concurrent
-from styx.worker.range_read import NOTHING_OVER, count_range, range_that_was_read, read_range, rows_of
+from styx.worker.range_read import count_range, range_that_was_read, read_range, rows_of
 from styx.worker.transaction_rows import TransactionRows
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
         footprint = self.footprint
         slot, rows = footprint.here, footprint.rows_here()
         assert slot is not None, "a transaction without a slot has no state"
-        found = read_range(slot, wanted, footprint.n_slots, rows.over(wanted.index.table, chain))
+        found = read_range(slot, wanted, footprint.n_slots, (rows.seen(wanted.index, chain),))
         footprint.has_read(chain, range_that_was_read(wanted, found))
         return rows_of(found)
 
@@ -133,7 +133,7 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
         footprint = self.footprint
         slot, rows = footprint.here, footprint.rows_here()
         assert slot is not None, "a transaction without a slot has no state"
-        found = count_range(slot, wanted, footprint.n_slots, rows.over(wanted.index.table, chain))
+        found = count_range(slot, wanted, footprint.n_slots, (rows.seen(wanted.index, chain),))
         footprint.has_read(chain, wanted)
         return found
 
@@ -245,14 +245,14 @@ class StartingCell(msgspec.Struct, Cell, eq=False, gc=False):
         assert isinstance(environment, Footprint), "a read-only function runs in a transaction"
         slot = environment.here
         assert slot is not None, "a transaction without a slot has no state"
-        return rows_of(read_range(slot, wanted, environment.n_slots, NOTHING_OVER))
+        return rows_of(read_range(slot, wanted, environment.n_slots, ()))
 
     def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
         """As `Cell.count`."""
         assert isinstance(environment, Footprint), "a read-only function runs in a transaction"
         slot = environment.here
         assert slot is not None, "a transaction without a slot has no state"
-        return count_range(slot, wanted, environment.n_slots, NOTHING_OVER)
+        return count_range(slot, wanted, environment.n_slots, ())
 
 
 @native
@@ -309,7 +309,7 @@ class Footprint(msgspec.Struct, Environment, eq=False):
         self.siblings = None
         self.beside = None
         if self.rows is not None:
-            self.rows.scanned.clear()
+            self.rows.run_again()
 
     def rows_here(self) -> TransactionRows:
         """The record of rows and ranges, made when the first one is due."""

@@ -13,12 +13,14 @@ import msgspec
 
 from styx.model.access import Access
 from styx.model.context import Cell, Environment
+from styx.model.table_names import holds_rows
 from styx.native.interpreted import native, plain_stores
 from styx.relational.index_range import IndexRange, RowKey
 from styx.state.table import Table
 from styx.worker.footprint import Footprint
 from styx.worker.range_read import Found, read_range, rows_of
 from styx.worker.slot import Slot
+from styx.worker.written_rows import WrittenRows
 
 
 @native
@@ -47,6 +49,12 @@ class LocalCell(msgspec.Struct, Cell, eq=False, gc=False):
             self.wrote.append(self)
         self.value = value
 
+    def undo(self) -> None:
+        """The running transaction leaves nothing here."""
+        self.own = False
+        self.value = self.before
+        self.before = None
+
     def access(self, access: Access) -> Any:
         raise AssertionError("what touches many entities at once is no local function")
 
@@ -66,6 +74,27 @@ class LocalCell(msgspec.Struct, Cell, eq=False, gc=False):
         return len(_read(environment, wanted))
 
 
+@native
+@plain_stores
+class LocalRow(LocalCell, eq=False, gc=False):
+    """One row of a table: queries see what is written to it, as `rows`, until it is undone."""
+
+    table: str = ""
+    rows: WrittenRows | None = None
+
+    def write(self, chain: bytes, value: bytes | None) -> None:
+        """As `Cell.write`."""
+        LocalCell.write(self, chain, value)
+        assert self.rows is not None
+        self.rows.write(self.table, self.key, value)
+
+    def undo(self) -> None:
+        """As `LocalCell.undo`."""
+        LocalCell.undo(self)
+        assert self.rows is not None
+        self.rows.write(self.table, self.key, self.value)
+
+
 def _read(environment: Environment, wanted: IndexRange) -> Found:
     assert isinstance(environment, Footprint), "a local function runs in a transaction"
     cells = environment.local
@@ -76,12 +105,13 @@ def _read(environment: Environment, wanted: IndexRange) -> Found:
 class LocalCells:
     """The entities that the epoch's local transactions have named on one slot, by operator and key."""
 
-    __slots__ = ("_cells", "_named", "_operator", "_slot", "_table", "_wrote")
+    __slots__ = ("_cells", "_named", "_operator", "_rows", "_slot", "_table", "_wrote")
 
     def __init__(self, slot: Slot) -> None:
         self._slot = slot
         self._cells: dict[str, dict[Any, LocalCell]] = {}
         self._wrote: list[LocalCell] = []
+        self._rows = WrittenRows()
         # Of the operator that was asked for last: most functions call those of their own operator.
         self._operator: str | None = None
         self._named: dict[Any, LocalCell] = {}
@@ -96,14 +126,17 @@ class LocalCells:
         if cell is None:
             table = self._table
             assert table is not None
-            cell = cells[key] = LocalCell(key, self._wrote, table.read(self._slot.epoch, key))
+            value = table.read(self._slot.epoch, key)
+            if holds_rows(operator):
+                cell = LocalRow(key, self._wrote, value, table=operator, rows=self._rows)
+            else:
+                cell = LocalCell(key, self._wrote, value)
+            cells[key] = cell
         return cell
 
     def read(self, wanted: IndexRange, n_slots: int) -> Found:
         """The rows of a range, as the running transaction sees them."""
-        named = self._cells.get(wanted.index.table, {})
-        over = {key: cell.value for key, cell in named.items() if cell.own or cell.changed}
-        return read_range(self._slot, wanted, n_slots, over)
+        return read_range(self._slot, wanted, n_slots, (self._rows.of(wanted.index, n_slots),))
 
     def _turn_to(self, operator: str) -> None:
         cells = self._cells.get(operator)
@@ -122,9 +155,7 @@ class LocalCells:
     def undo(self) -> None:
         """The running transaction leaves nothing."""
         for cell in self._wrote:
-            cell.own = False
-            cell.value = cell.before
-            cell.before = None
+            cell.undo()
         self._wrote.clear()
 
     def written(self) -> Iterator[tuple[str, Any]]:

@@ -21,7 +21,6 @@ from styx.native.compiled import FirstSteps, calls_more
 from styx.native.interpreted import native
 from styx.protocol.frames import Failure, Patch
 from styx.worker.call_graph import CallGraph, Place, Sent
-from styx.worker.current_rows import CurrentRows
 from styx.worker.footprint import Footprint, Writes
 from styx.worker.invocation import Invocation, Running
 from styx.worker.notes import Notes
@@ -29,6 +28,7 @@ from styx.worker.own_variables import OwnVariables
 from styx.worker.rerun import Rerun
 from styx.worker.slot import Slot
 from styx.worker.unchanged_rerun import single_rerun, unchanged_rerun, written_by
+from styx.worker.written_rows import WrittenRows
 
 _tid = attrgetter("tid")
 _CUT: Final = Failure(b"", b"", True, "aborted", "", "")
@@ -85,7 +85,7 @@ class SlotLockPhase:
         self._running = running
         self.cut: set[int] = set() if cut is None else cut
         self._current: Writes = {}
-        slot.current_rows = CurrentRows()
+        slot.current_rows = WrittenRows()
         self._next = 0
         # Of the present round, from the second one on: who was patched, what those wrote who are out since, and the
         # entities whose values are others so far than at the same place of the round before.
@@ -289,7 +289,7 @@ class SlotLockPhase:
             return
         self._next = start
         self._current = {}
-        self._slot.current_rows = CurrentRows()
+        self._slot.current_rows = WrittenRows()
         for footprint in self._queue[:start]:
             if footprint.tid not in self._excluded:
                 self._add(self.outcomes[footprint.tid].writes)

@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from styx.relational.index_range import TOP, IndexRange, Position, RowKey
+from styx.worker.written_rows import WrittenIndex
 
 if TYPE_CHECKING:
-    from styx.worker.current_rows import CurrentIndex
     from styx.worker.slot import Slot
 
-Over = Mapping[RowKey, bytes | None]
-"""Of one table, the rows that were written, as the reader sees them; None: deleted."""
 Found = list[tuple[Position, RowKey, bytes]]
-NOTHING_OVER: Final[Over] = {}
+Layers = tuple[WrittenIndex, ...]
+"""Rows that are not committed yet: a layer counts before those behind it, and all before what is committed."""
 
 
-def read_range(slot: Slot, wanted: IndexRange, n_slots: int, over: Over, current: CurrentIndex | None = None) -> Found:
-    """The rows of a range in order of their positions, at most the `first` or `last` that are wanted.
-
-    `over` counts before `current`, and that before what is committed.
-    """
-    found = _committed(slot, wanted, n_slots, over, NOTHING_OVER if current is None else current.rows)
-    if current is not None:
-        found += [entry for entry in current.between(wanted) if entry[1] not in over]
-    if over:
-        found += _within(wanted, n_slots, over)
-    if over or current is not None:
+def read_range(slot: Slot, wanted: IndexRange, n_slots: int, layers: Layers) -> Found:
+    """The rows of a range in order of their positions, at most the `first` or `last` that are wanted."""
+    layers = tuple([layer for layer in layers if layer.rows])
+    found = _committed(slot, wanted, n_slots, layers)
+    for place, layer in enumerate(layers):
+        written = layer.between(wanted)
+        found += written if not place else [entry for entry in written if not _hidden(entry[1], layers[:place])]
+    if layers:
         found.sort()
     if wanted.first:
         return found[: wanted.first]
     return found[-wanted.last :] if wanted.last else found
 
 
-def _committed(slot: Slot, wanted: IndexRange, n_slots: int, over: Over, written: Container[RowKey]) -> Found:
+def _committed(slot: Slot, wanted: IndexRange, n_slots: int, layers: Layers) -> Found:
     """The committed rows that no write hides. If `first` or `last` are wanted, no more than these: writes only add
     others between them.
     """
@@ -42,7 +37,7 @@ def _committed(slot: Slot, wanted: IndexRange, n_slots: int, over: Over, written
     read = slot.found.get(index.table) or slot.find(index.table)
     found: Found = []
     for position, key in slot.sorted_index(index, n_slots).walk(wanted.group, wanted.low, wanted.high, last > 0):
-        if key not in over and key not in written:
+        if not layers or not _hidden(key, layers):
             data = read(key)
             assert data is not None, "an index holds a row that its table does not"
             found.append((position, key, data))
@@ -53,22 +48,15 @@ def _committed(slot: Slot, wanted: IndexRange, n_slots: int, over: Over, written
     return found
 
 
-def _within(wanted: IndexRange, n_slots: int, over: Over) -> Found:
-    """The written rows of the range, in no order."""
-    index, group, low, high = wanted.index, wanted.group, wanted.low, wanted.high
-    found: Found = []
-    for key, value in over.items():
-        if value is not None:
-            entry = index.entry(key, value, n_slots)
-            if entry is not None and entry[0] == group and low <= entry[1] < high:
-                found.append((entry[1], key, value))
-    return found
+def _hidden(key: RowKey, layers: Layers) -> bool:
+    """Whether one of the layers has written the row."""
+    return any(key in layer.rows for layer in layers)
 
 
-def count_range(slot: Slot, wanted: IndexRange, n_slots: int, over: Over) -> int:
+def count_range(slot: Slot, wanted: IndexRange, n_slots: int, layers: Layers) -> int:
     """How many rows `read_range` finds."""
-    if over or wanted.first or wanted.last:
-        return len(read_range(slot, wanted, n_slots, over))
+    if any(layer.rows for layer in layers):
+        return len(read_range(slot, wanted, n_slots, layers))
     return slot.sorted_index(wanted.index, n_slots).count(wanted.group, wanted.low, wanted.high)
 
 

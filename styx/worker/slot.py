@@ -16,9 +16,9 @@ from styx.relational.index_range import TableIndex
 from styx.state.slot_state import SlotState
 from styx.state.sorted_index import SortedIndex
 from styx.state.table import Reader, Table
-from styx.worker.current_rows import CurrentRows
 from styx.worker.events import SlotContent
 from styx.worker.footprint import EntityCell, Footprint, RowCell
+from styx.worker.written_rows import WrittenRows
 
 if TYPE_CHECKING:
     from styx.worker.invocation import Running
@@ -65,7 +65,7 @@ class Slot:
         self.footprints: dict[int, Footprint] = {}
         self.accessing: list[Footprint] = []
         self.querying: list[Footprint] = []
-        self.current_rows: CurrentRows | None = None
+        self.current_rows: WrittenRows | None = None
         self.cells: defaultdict[str, dict[Any, EntityCell]] = defaultdict(dict)
         self.shared: dict[tuple[str, Any], dict[int, EntityCell]] = {}
 

@@ -8,15 +8,19 @@ first: a branch may overwrite what a chain above both had put into the range. Pa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from styx.native.interpreted import native
 from styx.relational.index_range import Group, IndexRange, Position, RowKey, TableIndex
+from styx.worker.written_rows import WrittenIndex, WrittenRows
 
 if TYPE_CHECKING:
     from styx.worker.footprint import RowCell
+
+
+_NO_CELLS: Final[dict[RowKey, RowCell]] = {}
 
 
 @native
@@ -39,28 +43,41 @@ class Images(msgspec.Struct, eq=False):
 class TransactionRows:
     """`ranges` are the (chain, range) of the queries, and `written` the rows, by table and key.
 
-    `scanned` are the tables that the last re-run has queried.
+    `scanned` are the tables that the last re-run has queried, and `again` the rows that it has written so far.
     """
 
-    __slots__ = ("_chain", "_several", "n_slots", "ranges", "scanned", "written")
+    __slots__ = ("_chain", "_own", "_several", "again", "n_slots", "ranges", "scanned", "written")
 
     def __init__(self, n_slots: int) -> None:
         self.n_slots = n_slots
         self.ranges: list[tuple[bytes, IndexRange]] = []
         self.written: dict[str, dict[RowKey, RowCell]] = {}
         self.scanned: set[str] = set()
+        self.again = WrittenRows()
+        # What the only chain has written, once it has made a query.
+        self._own: WrittenRows | None = None
         self._chain: bytes | None = None
         self._several = False
 
-    def over(self, table: str, chain: bytes) -> dict[RowKey, bytes | None]:
-        """The table's rows that the transaction wrote, as `chain` sees them, without those that it does not see."""
-        found: dict[RowKey, bytes | None] = {}
-        cells = self.written.get(table)
-        if cells is not None:
-            for key, cell in cells.items():
-                if cell.sees_write(chain):
-                    found[key] = cell.visible(chain)
-        return found
+    def run_again(self) -> None:
+        """Drops what is left of the re-run before."""
+        self.scanned.clear()
+        self.again = WrittenRows()
+
+    def seen(self, index: TableIndex, chain: bytes) -> WrittenIndex:
+        """The rows that the transaction wrote, as `chain` sees them, without those that it does not see."""
+        if self._only(chain):
+            if self._own is None:
+                self._own = WrittenRows()
+                for table, cells in self.written.items():
+                    for cell in cells.values():
+                        self._own.write(table, cell.key, cell.visible(chain))
+            return self._own.of(index, self.n_slots)
+        seen = WrittenRows()
+        for cell in self.written.get(index.table, _NO_CELLS).values():
+            if cell.sees_write(chain):
+                seen.write(index.table, cell.key, cell.visible(chain))
+        return seen.of(index, self.n_slots)
 
     def read(self, chain: bytes, wanted: IndexRange) -> bool:
         """Notes a range that was read. Returns whether it collides with a write."""
@@ -83,6 +100,8 @@ class TransactionRows:
             cells = self.written[cell.table] = {}
         cells[cell.key] = cell
         if self._only(chain):
+            if self._own is not None:
+                self._own.write(cell.table, cell.key, cell.visible(chain))
             return False
         for reader, wanted in self.ranges:
             index = wanted.index

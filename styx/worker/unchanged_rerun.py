@@ -22,7 +22,7 @@ from styx.native.interpreted import RETURNED, USUAL, native, plain_stores
 from styx.relational.index_range import IndexRange, RowKey
 from styx.state.table import Reader
 from styx.worker.call_graph import Entry
-from styx.worker.current_cell import CurrentCell, read_current
+from styx.worker.current_cell import current_sibling, read_current
 from styx.worker.footprint import Footprint, Writes
 from styx.worker.invocation import Invocation, Running, abandon
 from styx.worker.own_variables import apart
@@ -63,18 +63,17 @@ class _Cell(msgspec.Struct, Cell, eq=False, gc=False):
 
     def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
         footprint = cast("Footprint", environment)
-        footprint.touches(table, key)
         if footprint.beside is None:
             footprint.beside = {}
         slot = footprint.here
         assert slot is not None, "a transaction without a slot is not run again"
-        return CurrentCell(footprint.beside, self.current, slot, table, key)
+        return current_sibling(footprint, footprint.beside, self.current, slot, table, key)
 
     def scan(self, environment: Environment, wanted: IndexRange, chain: bytes) -> list[tuple[RowKey, bytes]]:
-        return rows_of(read_current(environment, wanted, cast("Footprint", environment).beside))
+        return rows_of(read_current(environment, wanted))
 
     def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
-        return len(read_current(environment, wanted, cast("Footprint", environment).beside))
+        return len(read_current(environment, wanted))
 
 
 def unchanged_rerun(

@@ -13,6 +13,10 @@ An entity is a number. A script is steps separated by `;`, and runs on the entit
     look KEY (script)               as `ask`, of the read-only function; it ends a transaction that would write
     forever KEY                     sends itself to KEY
     spin                            never ends: the watchdog ends it
+    row N V                         puts the entity's row N, with the value V
+    take N                          removes the row N
+    rows A B                        `it` becomes the number of rows with values from A to B
+    sum A B                         `it` becomes the sum of these values
     outside WORD                    an external function; `it` becomes its result
 
 What a read-only function sends and asks is for the read-only function as well. N is a number or `it`. The function's
@@ -25,10 +29,10 @@ import re
 from functools import lru_cache
 from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from proof.spinning import spin
-from styx import App, Context, Operator
+from styx import App, Context, Index, Operator, between
 from styx.model.partitioning import stable_hash
 
 SLOT_COUNTS = (1, 2, 3, 4)
@@ -60,7 +64,15 @@ def _partition_key(key: str) -> int:
     return _PARTITION_KEYS[slot_digit(key)]
 
 
+class Line(Struct):
+    """A row of an entity."""
+
+    n: int
+    value: int
+
+
 entity = Operator("entity", partition_key=_partition_key)
+lines = entity.table("lines", Line, key="n", indexes=[Index("by_value", order="value")])
 
 
 @entity.register
@@ -175,7 +187,21 @@ class _Interpreter:
             spin(self.ctx, True)
         if name == "fail":
             raise Failed(words[0])
+        if name in ("row", "take", "rows", "sum"):
+            return await self._rows(name, [int(word) for word in words], it)
         return await self._local(name, it if words == ["it"] else int(words[0]) if words else 0)
+
+    async def _rows(self, name: str, numbers: list[int], it: int) -> int:
+        rows = self.ctx.rows(lines)
+        if name == "row":
+            await rows.put(Line(*numbers))
+        elif name == "take":
+            await rows.delete(*numbers)
+        elif name == "rows":
+            return int(await rows.count(value=between(*numbers)))
+        else:
+            return sum(line.value for line in await rows.select(value=between(*numbers)))
+        return it
 
     async def _local(self, name: str, n: int) -> int:
         ctx = self.ctx

@@ -242,8 +242,25 @@ def test_migrate_converts_rows_that_do_not_fit() -> None:
     assert "table 'cart/items': converted by migrate=: 2" in findings.notes()
     changed = conversion(app, {"cart/items": rows}, Limits())
     assert changed.renamed == {"cart/items": "cart/goods"}
-    assert changed.writes == {"cart/goods": stored(NeedsPrice(1, 10), NeedsPrice(2, 20))}
-    assert not conversion(app, {"cart/goods": changed.writes["cart/goods"]}, Limits())
+    new = stored(NeedsPrice(1, 10), NeedsPrice(2, 20))
+    assert changed.writes == {"cart/goods": new}
+    assert not conversion(app, {"cart/goods": new}, Limits())
+
+
+def test_the_last_number_of_a_table_goes_with_it() -> None:
+    sequences = {("a", "table\titems"): b"\x05", ("a", "items"): b"\x06", ("b", "table\titems"): b"\x07"}
+    tables = {"cart/items": stored(Item(1)), "cart/<sequences>": sequences}
+    renamed = conversion(app_of(name="goods", was="items"), tables, Limits())
+    assert renamed.writes == {
+        "cart/<sequences>": {
+            ("a", "table\titems"): None,
+            ("a", "table\tgoods"): b"\x05",
+            ("b", "table\titems"): None,
+            ("b", "table\tgoods"): b"\x07",
+        }
+    }
+    dropped = conversion(without_tables(["cart/items"]), tables, Limits())
+    assert dropped.writes == {"cart/<sequences>": {("a", "table\titems"): None, ("b", "table\titems"): None}}
 
 
 @pytest.mark.parametrize(

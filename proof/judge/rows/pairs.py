@@ -70,8 +70,8 @@ async def run_pairs(
     first: int,
     enough: asyncio.Event | None = None,
 ) -> Paired:
-    """Sends `pairs` pairs, `processes` at the same time, to shelves whose numbers begin with `first`. The clients take
-    turns within a pair. No pair begins after `enough` is set.
+    """Sends `pairs` pairs, `processes` at the same time, to shelves whose numbers begin with `first`. Half of the pairs
+    go through one client, half through two. No pair begins after `enough` is set.
     """
     done, run, rng = Paired(), str(uuid4()), Random(seed)
     numbers = iter(range(pairs))
@@ -80,7 +80,8 @@ async def run_pairs(
         for number in numbers:
             if enough is not None and enough.is_set():
                 return
-            await _run(clients, _Pair(number, first, rng), f"{run}/{number}", done)
+            through = clients if rng.random() < 0.5 else [rng.choice(clients)]
+            await _run(through, _Pair(number, first, rng), f"{run}/{number}", done)
 
     async with asyncio.TaskGroup() as tasks:
         for _ in range(processes):

@@ -4,7 +4,11 @@ An operation is [kind, shelf, *arguments]. Queries are
 
     "select" / "keys" / "count" / "exists"    conditions, limit
 
-and the others are
+which see one shelf, and
+
+    "books_in_hall" / "keys_in_hall"    hall
+
+which see all shelves of a hall by a partition-wide index. The others are
 
     "insert"    row                     insert it
     "guard"     topic, books_max, row   insert it if the topic has fewer books; its rank is their number
@@ -27,7 +31,7 @@ from random import Random
 from typing import Any, Final, Literal, NamedTuple
 
 from proof.judge.rows.query import ID, RANK, STAMP, Conditions, Row
-from proof.judge.rows.shelf import QUERIES, Operation
+from proof.judge.rows.shelf import ACROSS, QUERIES, SHELVES_PER_HALL, Operation
 
 Function = Literal["transact", "look", "near"]
 Step = list[Any]
@@ -46,6 +50,8 @@ TRANSACTIONS_PER_SHELF: Final = 25
 """After this number of transactions a new shelf replaces the oldest one, so that shelves stay small."""
 STAYS: Final = 0.4
 """Share of the moves that leave a row where it was, if no other move came between."""
+ACROSS_SHELVES: Final = 0.15
+"""Share of the transactions on any shelves that ask for all books of a hall."""
 RELAYED: Final = 0.3
 """Share of the branches that are relayed."""
 KNOWN_BOOKS: Final = 8
@@ -92,7 +98,10 @@ class RowsWorkload:
         return draw(shelves)
 
     def _ordinary(self, shelves: range) -> Transaction:
-        return self._transaction(self._rng.choice(shelves), shelves, [])
+        drawn = self._transaction(self._rng.choice(shelves), shelves, [])
+        if self._rng.random() < ACROSS_SHELVES:
+            drawn.operations.insert(self._rng.randint(0, len(drawn.operations)), self._across(shelves))
+        return drawn
 
     def _branching(self, shelves: range) -> Transaction:
         """Its branches meet each other, and the rows of the transaction itself, on one shelf or two."""
@@ -115,6 +124,8 @@ class RowsWorkload:
     def _look(self, shelves: range) -> Transaction:
         rng = self._rng
         operations = [self._query(rng.choice(shelves)) for _ in range(rng.randint(1, OPERATIONS_MAX))]
+        if rng.random() < ACROSS_SHELVES:
+            operations.append(self._across(shelves))
         return Transaction(rng.choice(shelves), operations, [], rng.random() < FAILS, "look")
 
     # Parts -----------------------------------------------------------------------------------------------------
@@ -154,6 +165,9 @@ class RowsWorkload:
         conditions = self._conditions()
         limit = rng.choice([0, 0, 1, -1, 2, -2]) if kind == "select" else 0
         return [kind, shelf, conditions, limit]
+
+    def _across(self, shelves: range) -> Operation:
+        return [self._rng.choice(ACROSS), None, self._rng.choice(shelves) // SHELVES_PER_HALL]
 
     def _conditions(self) -> Conditions:
         rng = self._rng
@@ -202,12 +216,14 @@ def steps_of(transaction: Transaction, done: Sequence[Any]) -> list[Step]:
 
 def relayed(branch: Operation) -> Operation:
     """The operation that is done in the end."""
-    return branch[2] if branch[0] == "relay" else branch
+    return relayed(branch[2]) if branch[0] == "relay" else branch
 
 
 def _steps(kind: str, shelf: int, arguments: list[Any], saw: Any) -> list[Step]:
     if kind in QUERIES:
         return [["query", shelf, kind, *arguments, saw]]
+    if kind in ACROSS:
+        return _seen_across(kind, arguments[0], saw)
     if kind == "purge":
         conditions, limit, stamp = arguments
         deleted = [["write", shelf, row[ID], row[STAMP], stamp, None] for row in saw]
@@ -236,6 +252,13 @@ def written_by(transaction: Transaction) -> list[Step]:
         last = arguments[-1]
         if isinstance(last, list):
             steps.append(["write", shelf, last[ID], None, last[STAMP], last])
-        elif kind not in QUERIES:
+        elif kind not in QUERIES and kind not in ACROSS:
             steps.append(["write", shelf, arguments[0] if kind == "delete" else None, None, last, None])
     return steps
+
+
+def _seen_across(kind: str, hall: int, saw: list[list[Any]]) -> list[Step]:
+    """A query over a hall sees all of each of its shelves."""
+    shelves = range(hall * SHELVES_PER_HALL, (hall + 1) * SHELVES_PER_HALL)
+    told = "select" if kind == "books_in_hall" else "keys"
+    return [["query", shelf, told, {}, 0, [found for at, found in saw if at == shelf]] for shelf in shelves]

@@ -15,6 +15,7 @@ from proof.judge.operation import Refused
 from proof.judge.rows.query import Conditions, Row
 from styx.model.context import Context
 from styx.model.operator import Operator
+from styx.model.partition_context import PartitionContext
 from styx.relational.conditions import between
 from styx.relational.declarations import Index
 
@@ -31,7 +32,11 @@ class Book(msgspec.Struct, array_like=True):
     rank: int
     stamp: int
     seen: str = ""
+    hall: int = 0
 
+
+SHELVES_PER_HALL: Final = 3
+"""Shelves with numbers in a row whose books are in one hall. They are on several partitions."""
 
 shelf = Operator("shelf", key_type=int)
 books = shelf.table(
@@ -42,6 +47,7 @@ books = shelf.table(
         Index("by_topic", equal="topic", order="rank"),
         Index("by_kind", equal="kind"),
         Index("by_rank", order="rank"),
+        Index("by_hall", equal="hall", scope="partition"),
     ],
 )
 
@@ -63,7 +69,10 @@ async def transact(ctx: Context, operations: list[Operation], branches: list[Ope
     """One transaction. Raises `Refused` at the end if it `fails`."""
     done = []
     for operation in operations:
-        if operation[1] == ctx.key:
+        if operation[0] in ACROSS:
+            parts: list[list[Any]] = await ctx.call_all(shelf, operation[0], (operation[2],))
+            done.append([found for part in parts for found in part])
+        elif operation[1] == ctx.key:
             done.append(await act(ctx, operation))
         else:
             function = "peek" if operation[0] in QUERIES else "act"
@@ -123,15 +132,28 @@ async def peek(ctx: Context, operation: Operation) -> Any:
     return await (rows.count(**wanted) if kind == "count" else rows.exists(**wanted))
 
 
+async def books_in_hall(ctx: PartitionContext, hall: int) -> list[list[Any]]:
+    """[shelf, row] of the books in a hall, of one partition."""
+    return [[at, _row(book)] for at, book in await ctx.rows(books).select(hall=hall)]
+
+
+async def keys_in_hall(ctx: PartitionContext, hall: int) -> list[list[Any]]:
+    """[shelf, id] of the books in a hall, of one partition."""
+    return [list(found) for found in await ctx.rows(books).keys(hall=hall)]
+
+
+ACROSS: Final = ("books_in_hall", "keys_in_hall")
+
+
 async def _insert(ctx: Context, row: Row) -> None:
-    await ctx.rows(books).insert(Book(*row))
+    await ctx.rows(books).insert(_book(ctx, row))
 
 
 async def _guard(ctx: Context, topic: int, books_max: int, row: Row) -> int:
     """Inserts a row, with the number of the topic's books as its rank, if they are fewer than `books_max`."""
     held: int = await ctx.rows(books).count(topic=topic)
     if held < books_max:
-        book = Book(*row)
+        book = _book(ctx, row)
         book.rank = held
         await ctx.rows(books).insert(book)
     return held
@@ -169,7 +191,7 @@ async def _purge(ctx: Context, conditions: Conditions, limit: int, stamp: int) -
 async def _echo(ctx: Context, conditions: Conditions, row: Row) -> None:
     """Inserts a row that says what a query has found."""
     found = await _select(ctx, conditions, 0)
-    book = Book(*row)
+    book = _book(ctx, row)
     book.seen = ",".join(str(each[4]) for each in found)
     await ctx.rows(books).insert(book)
 
@@ -192,7 +214,16 @@ CHANGES: Final[dict[str, Any]] = {
 
 async def _select(ctx: Context, conditions: Conditions, limit: int) -> list[Row]:
     found = await ctx.rows(books).select(first=max(limit, 0), last=max(-limit, 0), **_conditions(conditions))
-    return [[book.id, book.topic, book.kind, book.rank, book.stamp, book.seen] for book in found]
+    return [_row(book) for book in found]
+
+
+def _row(book: Book) -> Row:
+    return [book.id, book.topic, book.kind, book.rank, book.stamp, book.seen]
+
+
+def _book(ctx: Context, row: Row) -> Book:
+    id, topic, kind, rank, stamp, seen = row
+    return Book(id, topic, kind, rank, stamp, seen, hall=ctx.key // SHELVES_PER_HALL)
 
 
 def _conditions(conditions: Conditions) -> dict[str, Any]:
@@ -206,3 +237,5 @@ for _function in _WRITERS:
 shelf.register(local=True)(near)
 for _function in _READERS:
     shelf.register(read_only=True)(_function)
+for _partition_function in (books_in_hall, keys_in_hall):
+    shelf.register_partition(read_only=True)(_partition_function)

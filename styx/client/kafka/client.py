@@ -27,15 +27,15 @@ from styx.client.base import (
 from styx.client.home import Home
 from styx.client.kafka.requester import Requester
 from styx.client.kafka.routing import TableRouter, read_routing_table
-from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, split_pair, unfit
-from styx.errors import InTransactionError, RequestRejected, UnsupportedValue
+from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, split_pair
+from styx.client.loaded import Loaded, RowsOf, what_is_loaded
+from styx.errors import InTransactionError, RequestRejected
 from styx.host.waiters import Receiver, fail
 from styx.kafka.address import parse_kafka_url
 from styx.kafka.topics import topics_of
 from styx.messages import Reply
 from styx.model.app import App
-from styx.model.bulk_load import encode_pair, load_arguments
-from styx.model.function_spec import LOAD_FUNCTION
+from styx.model.bulk_load import encode_pair
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
@@ -160,17 +160,15 @@ class KafkaClient(RemoteClient):
             else:
                 receiver.set_result(rejected(error))
 
-    def load_target(self, operator: OperatorLike, replace: bool, timeout: float) -> LoadTarget:
+    def load_target(self, operator: OperatorLike | RowsOf, replace: bool, timeout: float) -> LoadTarget:
         """As `Client.load_target`: chunks by slot. Raises `BadArguments` if slots cannot be known here."""
         requester, maker = self._opened()
-        name = operator_name(operator)
-        declared: Operator | None = operator if isinstance(operator, Operator) else None
-        if declared is None:
-            if isinstance(self._app, App):
-                declared = self._app.operator(name)
-            elif isinstance(self._router, TableRouter):
-                self._router.require_exact(name)
-        return KafkaLoadTarget(requester, maker, self._router, declared, name, replace, timeout)
+        app = self._app if isinstance(self._app, App) else None
+        wanted = operator if isinstance(operator, RowsOf | Operator) else operator_name(operator)
+        loaded = what_is_loaded(wanted, app, _plain)
+        if loaded.declared is None and isinstance(self._router, TableRouter):
+            self._router.require_exact(loaded.operator)
+        return KafkaLoadTarget(requester, maker, self._router, loaded, replace, timeout)
 
     def _opened(self) -> tuple[Requester, RequestMaker]:
         if self._requester is None or self._maker is None or self._home is None:
@@ -180,9 +178,9 @@ class KafkaClient(RemoteClient):
 
 
 class KafkaLoadTarget(LoadTarget):
-    """Loads into the operator `name`: a chunk is one request to one slot.
+    """Puts what is `loaded`: a chunk is one request to one slot.
 
-    Without `declared` the client does not know the operator's state type, and the worker checks the values.
+    If the client does not know the operator or table, the worker checks the values.
     """
 
     attempts_max = LOAD_ATTEMPTS_MAX
@@ -192,36 +190,38 @@ class KafkaLoadTarget(LoadTarget):
         requester: Requester,
         maker: RequestMaker,
         router: Router,
-        declared: Operator | None,
-        name: str,
+        loaded: Loaded,
         replace: bool,
         timeout: float,
     ) -> None:
-        self.operator = name
+        self.operator = loaded.name
         self.bytes_max = chunk_bytes_max(requester.limits)
         self._requester = requester
         self._maker = maker
         self._router = router
-        self._declared = declared
+        self._loaded = loaded
         self._replace = replace
         self._timeout = timeout
 
     def place(self, pair: Any) -> tuple[int, Key, bytes]:
         """As `LoadTarget.place`."""
         key, value = split_pair(pair)
-        declared = self._declared
+        loaded = self._loaded
+        declared = loaded.declared
         if declared is None:
-            checked, slot = self._router.place(self.operator, check_key(self.operator, key))
+            checked, slot = self._router.place(loaded.operator, check_key(loaded.operator, key))
         else:
             checked, slot = self._router.place(declared, declared.check_key(key))
-        try:
-            state = encode_any(value, "the value") if declared is None else declared.encode_state(value)
-        except UnsupportedValue as error:
-            raise unfit(self.operator, checked, error) from None
-        return slot, checked, encode_pair(checked, state)
+        return slot, checked, encode_pair(checked, loaded.encoded(checked, value))
 
     async def send(self, chunk: Chunk) -> None:
         """As `LoadTarget.send`."""
-        arguments = load_arguments(chunk.pairs, self._replace)
-        request = self._maker.make(self._declared or self.operator, chunk.keys[0], LOAD_FUNCTION, arguments, chunk.name)
+        loaded = self._loaded
+        arguments = loaded.arguments(chunk.pairs, self._replace)
+        operator = loaded.declared or loaded.operator
+        request = self._maker.make(operator, chunk.keys[0], loaded.function, arguments, chunk.name)
         (await self._requester.submit(request, self._timeout)).unwrap()
+
+
+def _plain(value: Any) -> bytes:
+    return encode_any(value, "the value")

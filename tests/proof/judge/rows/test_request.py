@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from proof.judge.rows.request import RowsWorkload, Transaction, relayed, steps_of, written_by
+from proof.judge.rows.shelf import ACROSS
 
 NEW = [5, 1, 0, 3, 50, ""]
 
@@ -25,7 +26,9 @@ def test_all_kinds_of_transactions_and_operations_are_drawn() -> None:
     assert shares.keys() == {"transact", "look", "near"}
     assert min(shares.values()) > 50
     kinds = Counter(operation[0] for transaction in drawn for operation in transaction.operations)
-    assert kinds.keys() == {"select", "keys", "count", "exists", "insert", "guard", "move", "delete", "purge"}
+    assert kinds.keys() == {"select", "keys", "count", "exists", "insert", "guard", "move", "delete", "purge"} | set(
+        ACROSS
+    )
     branches = [branch for transaction in drawn for branch in transaction.branches]
     assert {branch[0] for branch in branches} == {"insert", "echo", "move", "relay"}
     assert {relayed(branch)[0] for branch in branches} == {"insert", "echo", "move"}

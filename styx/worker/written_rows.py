@@ -1,7 +1,8 @@
-"""The rows that a slot's lock phase has written so far in a round, by index: what queries of higher transactions see.
+"""Rows that were written and not committed yet, by index, as queries see them.
 
-A query of the lock phase sees the committed rows of its range under these. They are brought up to date when a query
-asks, so transactions without queries pay nothing but a note of their writes. Paper section 6.3, for ranges.
+A query sees the committed rows of its range under one or more layers of these: in the lock phase its transaction's own
+rows over those of lower transactions, in phase 3 all that has been written so far. A layer is brought up to date when a
+query asks, so transactions without queries pay nothing but a note of each write.
 """
 
 from __future__ import annotations
@@ -15,31 +16,37 @@ Written = dict[tuple[str, Any], bytes | None]
 Entry = tuple[Group, Position]
 
 
-class CurrentRows:
-    """`add` takes the writes of one transaction after the other, in the order in which they count."""
+class WrittenRows:
+    """One layer, of any number of tables. Of a row that is written twice, the later write counts."""
 
     __slots__ = ("_indexes", "_writes")
 
     def __init__(self) -> None:
         self._writes: list[Written] = []
-        self._indexes: dict[TableIndex, CurrentIndex] = {}
+        self._indexes: dict[TableIndex, WrittenIndex] = {}
 
     def add(self, writes: Written) -> None:
         """Takes writes, which must not be changed any more."""
         if writes:
             self._writes.append(writes)
 
-    def of(self, index: TableIndex, n_slots: int) -> CurrentIndex:
+    def write(self, table: str, key: RowKey, value: bytes | None) -> None:
+        """Takes one write; None: the row is deleted."""
+        self._writes.append({(table, key): value})
+
+    def of(self, index: TableIndex, n_slots: int) -> WrittenIndex:
         """The rows in one index, with all writes so far."""
         known = self._indexes.get(index)
         if known is None:
-            known = self._indexes[index] = CurrentIndex(index, n_slots)
+            known = self._indexes[index] = WrittenIndex(index, n_slots)
         known.catch_up(self._writes)
         return known
 
 
-class CurrentIndex:
-    """`rows` are the keys of all rows that were written: what the committed index says of them does not count."""
+class WrittenIndex:
+    """`rows` are the keys of all rows that were written: what lower layers, and the committed index, have of them does
+    not count.
+    """
 
     __slots__ = ("_groups", "_index", "_n_slots", "_taken", "rows")
 
