@@ -8,12 +8,13 @@ import pytest
 
 from styx.model.access import Access
 from styx.model.partitioning import KeySpace, PartitionNumbers
-from styx.relational.index_range import Group, IndexRange, Position, RowKey, TableIndex
+from styx.relational.index_range import Group, Position, RowKey, TableIndex
 from styx.relational.partition_index import PartitionIndex
 from styx.state.sorted_index import SortedIndex
 from styx.worker import range_validation, validation
 from styx.worker.slot import Slot
 from styx.worker.transaction_rows import TransactionRows
+from styx.worker.written_rows import WrittenIndex, WrittenRows
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation, assert_caught
 
@@ -55,13 +56,13 @@ def partition_wide_ranges_are_not_validated(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(validation, "conflicts_of_ranges", conflicts_of_ranges)
 
 
-def partition_wide_ranges_do_not_collide(patch: pytest.MonkeyPatch) -> None:
-    original = TransactionRows.read
+def partition_wide_queries_do_not_see_own_writes(patch: pytest.MonkeyPatch) -> None:
+    original = TransactionRows.seen
 
-    def read(self: TransactionRows, chain: bytes, wanted: IndexRange) -> bool:
-        return original(self, chain, wanted) and not _is_wide(wanted.index)
+    def seen(self: TransactionRows, index: TableIndex, chain: bytes) -> WrittenIndex:
+        return WrittenRows().of(index, self.n_slots) if _is_wide(index) else original(self, index, chain)
 
-    patch.setattr(TransactionRows, "read", read)
+    patch.setattr(TransactionRows, "seen", seen)
 
 
 def commits_do_not_reach_partition_wide_indexes(patch: pytest.MonkeyPatch) -> None:
@@ -83,7 +84,7 @@ MUTATIONS: list[Mutation] = [
     partitions_are_counted_by_another_number_of_slots,
     a_partition_is_on_the_slot_of_its_number_as_a_key,
     partition_wide_ranges_are_not_validated,
-    partition_wide_ranges_do_not_collide,
+    partition_wide_queries_do_not_see_own_writes,
     commits_do_not_reach_partition_wide_indexes,
 ]
 
