@@ -26,8 +26,9 @@ workers, decide what is local. Each slot begins with the entries, sent calls and
    transaction that is wholly on one slot is decided there, in this round only.
 7. **Cap**, in rounds with patches, counted by the coordinator. In the 16th all transactions that sent patches in it are
    given up: they leave every slot together, and are carried. But if more than half of the transactions that are left
-   sent patches in the last two rounds, the phase goes on for 16 more, up to 128 in all. In the 8th round after that,
-   and all later ones, every transaction from the lowest unstable one on leaves; the next round is the last.
+   are *moving* (sent patches in the last two rounds), or at least four fewer than eight rounds before, the phase goes
+   on for 16 more, up to 128 in all. In the 8th round after that, and all later ones, every transaction from the lowest
+   unstable one on leaves; the next round is the last.
 8. **Call limit.** A part's allowance is fixed when the lock phase begins, and not by patched graphs, or it would grow
    in each round. A call above it is never final.
 9. **Who takes part.** Sent calls must be true at the beginning. A chain that raised in the execution step has sent none
@@ -52,7 +53,7 @@ from proof.models.runner import Failed
 
 class Cap(NamedTuple):
     """How many rounds with patches a lock phase has before transactions are given up (up to `times` as many, while most
-    are patching), and how many more then.
+    are patching or their number falls), and how many more then.
     """
 
     rounds: int = 16
@@ -93,6 +94,7 @@ class Coordinator:
         # A round without patches excludes somebody or is the last.
         self._rounds_max = cap.rounds * cap.times + cap.more + len(self._all) + 1
         self._last = frozenset[int]()
+        self._moving_halfway = 0
         self._given_up_in = 0
 
     def decide(self, reports: list[Report]) -> Decision:
@@ -126,8 +128,12 @@ class Coordinator:
         """The transactions that leave because of the cap."""
         cap, number = self._cap, self.patched_rounds
         if not self._given_up_in:
-            moving = (patched | self._last) & self._left
-            if number % cap.rounds or (number < cap.rounds * cap.times and 2 * len(moving) > len(self._left)):
+            moving, half = len((patched | self._last) & self._left), cap.rounds // 2
+            if number % cap.rounds == half:
+                self._moving_halfway = moving
+            most = 2 * moving > len(self._left)
+            fewer = 2 * (self._moving_halfway - moving) >= cap.rounds - half
+            if number % cap.rounds or (number < cap.rounds * cap.times and (most or fewer)):
                 return ()
             self._given_up_in = number
             return patched

@@ -83,6 +83,7 @@ MODULES: Final = (
     "worker/unchanged_rerun",
     "worker/validation",
     "worker/worker",
+    "worker/written_rows",
 )
 """All of them together: calls and attributes are fast within what is compiled, and slow across its border. Modules of
 messages are not among them: mypyc drops a Struct's class keywords without a word.

@@ -141,6 +141,7 @@ AnswerTimeout = Annotated[float, Parameter(help="Seconds to wait for the answer.
 
 OperatorName = Annotated[str, Parameter(help="The operator's name, such as account.")]
 EntityKey = Annotated[str, Parameter(help="The entity's key: alice, 42, or a JSON array for a composite key: '[1,2]'.")]
+TableName = Annotated[str | None, Parameter(help="The table whose rows of the entity are printed, such as items.")]
 GatewayUrl = Annotated[
     str | None, Parameter(help="The gateway; by default that of styx up here, or port 8080.", env_var="STYX_URL")
 ]

@@ -51,13 +51,14 @@ class GatewayRequest(NamedTuple):
 
 
 class GatewayRead(NamedTuple):
-    """A read of one entity. `key` is the text form of its key."""
+    """A read of one entity, or of its rows in the table `rows`. `key` is the text form of its key."""
 
     operator: str
     key: str
     timeout_seconds: float
     credential: str | None = None
     authority: Path | None = None
+    rows: str | None = None
 
 
 class GatewayAnswer(NamedTuple):
@@ -80,7 +81,8 @@ def post(url: str, request: GatewayRequest) -> GatewayAnswer:
 
 def get_entity(url: str, read: GatewayRead) -> GatewayAnswer:
     """Sends the read; raises as `post` does."""
-    return _exchange(url, "GET", _path(read.operator, read.key), None, {}, read)
+    query = "" if read.rows is None else f"?rows={quote(read.rows, safe='')}"
+    return _exchange(url, "GET", _path(read.operator, read.key) + query, None, {}, read)
 
 
 def _exchange(

@@ -13,6 +13,7 @@ from styx.cli.common_options import (
     GatewayUrl,
     OperatorName,
     ReplyTimeout,
+    TableName,
     check_timeout,
 )
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
@@ -20,12 +21,13 @@ from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
 EXAMPLES: Final = """\
 Examples:
   styx state get account alice
+  styx state get cart alice --rows items
   styx state get order '[1,2]' --url http://shop.internal:8080
 
 Exit codes:
   0    the state is on standard output
   1    no gateway, no reply in time, or the stored state does not fit its type
-  2    rejected: no such operator, or a key of another type
+  2    rejected: no such operator or table, or a key of another type
   3    there is no such entity, and nothing is on standard output
 """
 
@@ -43,11 +45,12 @@ def get(
     /,
     *,
     url: GatewayUrl = None,
+    rows: TableName = None,
     timeout: ReplyTimeout = TIMEOUT_SECONDS_DEFAULT,
     api_key: ApiKey = None,
     ca: Authority = None,
 ) -> int:
-    """Print one entity's state as JSON.
+    """Print one entity's state as JSON, or its rows in a table.
 
     It is read in a transaction of its own: all that was answered before is in it.
     A key that begins with a dash and is no number goes after --.
@@ -58,7 +61,7 @@ def get(
     check_timeout(timeout, TIMEOUT_SECONDS_MAX)
     url = gateway_url(url)
     try:
-        outcome = read_outcome(get_entity(url, GatewayRead(operator, key, timeout, api_key, ca)), url)
+        outcome = read_outcome(get_entity(url, GatewayRead(operator, key, timeout, api_key, ca, rows)), url)
     except NoReply as error:
         outcome = unread_outcome(str(error))
     return outcome.told()

@@ -23,7 +23,8 @@ class SnapshotDue(NamedTuple):
 
 class PatchRounds:
     """How many rounds with patches a lock phase may have: `first` with all its transactions; as many again, up to
-    `times` as many, while most of these have not come to rest; then `more` without those that have not.
+    `times` as many, while most of these have not come to rest, or one does for each two rounds; then `more` without
+    those that have not.
 
     `rounds` counts these rounds of all epochs, `given_up` the transactions that were carried because there were too
     many.
@@ -63,6 +64,7 @@ class EpochBarriers:
         self._patch_rounds = 0
         self._more_until = 0
         self._patched: set[int] = set()
+        self._moving_halfway = 0
         self._limits = patch_rounds or PatchRounds()
         self._collided: set[int] = set()
         self._locked: set[int] = set()
@@ -98,7 +100,9 @@ class EpochBarriers:
     def _barrier_2(self, due: Callable[[], SnapshotDue | None]) -> Commit:
         locked = self._collided.union(*(report.tids for report in self._conflicts.values()))
         self.ended = not locked
-        self._locked = locked
+        # Without those that took no part when a replayed lock phase ran first: how many transactions are left decides
+        # how many rounds with patches there are.
+        self._locked = locked.difference(*(report.unlocked for report in self._conflicts.values()))
         return Commit(self.generation, self.epoch, sorted(locked), *self._asked(due))
 
     def _asked(self, due: Callable[[], SnapshotDue | None]) -> tuple[bool, bool, list[int]]:
@@ -133,9 +137,12 @@ class EpochBarriers:
     def _given_up(self, patched: set[int]) -> set[int]:
         """The transactions that are carried because the rounds with patches do not end.
 
-        First those that are still patching, all together: the others need few rounds more without them. But if these
-        are most of all, each would cost an epoch with as many rounds, so the phase goes on. If the others do not end
-        either, everything from the lowest of them on, because nothing below it can change any more.
+        First those that are still patching, all together: the others need few rounds more without them. But if it is
+        worth it, the phase goes on with them. If the others do not end either, everything from the lowest of them on,
+        because nothing below it can change any more.
+
+        A transaction is moving if it has sent patches in one of the last two rounds: one that waits for another slot's
+        result sends some in every other round only.
         """
         moving, self._patched = self._patched | patched, patched
         if not patched:
@@ -145,7 +152,11 @@ class EpochBarriers:
         limits.rounds += 1
         if self._more_until:
             return {t for t in self._left() if t >= min(patched)} if number >= self._more_until else set()
-        if number % limits.first or (number < limits.first * limits.times and self._are_most(moving)):
+        moving &= self._left()
+        step = number % limits.first
+        if step == limits.first // 2:
+            self._moving_halfway = len(moving)
+        if step or (number < limits.first * limits.times and self._is_worth_going_on(moving)):
             return set()
         self._more_until = number + limits.more
         return patched
@@ -153,12 +164,12 @@ class EpochBarriers:
     def _left(self) -> set[int]:
         return self._locked - self._excluded
 
-    def _are_most(self, moving: set[int]) -> bool:
-        """Whether more than half of the transactions that are left have sent patches in the last two rounds. One that
-        waits for another slot's result sends some in every other round only.
+    def _is_worth_going_on(self, moving: set[int]) -> bool:
+        """Whether those that are `moving` would cost more in further epochs than in further rounds: they are more than
+        half of all that are left, or since halfway one of them has come to rest for each two rounds.
         """
-        left = self._left()
-        return 2 * len(moving & left) > len(left)
+        rounds = self._limits.first - self._limits.first // 2
+        return 2 * len(moving) > len(self._left()) or 2 * (self._moving_halfway - len(moving)) >= rounds
 
     def _lock_anew(self, cut: list[int]) -> LockDecision:
         number = self._round

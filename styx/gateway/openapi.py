@@ -13,6 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from styx.gateway.head import PREFIX
+from styx.gateway.openapi_tables import or_rows, rows_parameter, tables_text
 from styx.gateway.query import takes_text
 from styx.model.app import App
 from styx.model.function_spec import FunctionSpec
@@ -37,7 +38,11 @@ _ERRORS: Final = {
     "401": ("Unauthenticated", "The gateway asks who it is: an API key or a token is missing, or proves nothing."),
     "403": ("Forbidden", "No rule allows it; or it came by a name or from an origin that is not allowed."),
     "404": ("NotFound", "No such operator, function or entity."),
-    "409": ("Aborted", "The function raised; nothing was changed."),
+    "409": (
+        "Aborted",
+        "The function raised, or broke a rule of a table (RowExists, NoSuchRow, UniqueViolation, CheckViolation, "
+        "ReferenceViolation, MissingIndex, RowLimitExceeded); nothing was changed.",
+    ),
     "413": ("TooLarge", "The request, a value or the result is over its size limit."),
     "415": ("UnsupportedMediaType", "The body is a form, text, or anything else but JSON."),
     "422": ("BadArguments", "The key or the arguments do not fit."),
@@ -94,7 +99,7 @@ def openapi(app: App) -> Json:
     return {
         "openapi": "3.1.0",
         "info": {"title": app.name, "version": "1", "description": _INFO},
-        "tags": [{"name": name} for name in app.operators],
+        "tags": [_tag(operator) for operator in app.operators.values()],
         "paths": paths,
         # Which of them a gateway asks for is its operator's choice: none, on loopback.
         "security": [{}, {"Bearer": []}],
@@ -114,6 +119,7 @@ class _Schemas:
         wanted: list[Any] = []
         for operator in app.operators.values():
             annotations = [Any if operator.state_type is None else operator.state_type]
+            annotations += [table.row_type.declared for table in operator.tables.values()]
             for spec in operator.functions.values():
                 annotations += [spec.signature.result_type, *(p.annotation for p in spec.signature.parameters)]
             for annotation in annotations:
@@ -156,6 +162,11 @@ def _has_schema(annotation: Any) -> bool:
     except Exception:  # noqa: BLE001 - a type from anywhere; without a schema it is described as anything
         return False
     return True
+
+
+def _tag(operator: Operator) -> Json:
+    text = tables_text(operator)
+    return {"name": operator.name, "description": text} if text else {"name": operator.name}
 
 
 def _operation(operator: Operator, spec: FunctionSpec, schemas: _Schemas) -> Json:
@@ -219,10 +230,11 @@ def _read_operation(operator: Operator, schemas: _Schemas) -> Json:
         "description": _READ,
         "parameters": [
             _key_parameter(operator.key_type),
+            *rows_parameter(operator, "The table whose rows are read, all that the entity has, in place of its state."),
             {"$ref": "#/components/parameters/Timeout"},
         ],
         "responses": {
-            "200": _committed(state),
+            "200": _committed(or_rows(operator, state, lambda row: {"type": "array", "items": schemas.of(row)})),
             **{status: {"$ref": f"#/components/responses/{_ERRORS[status][0]}"} for status in codes},
         },
     }
@@ -236,11 +248,13 @@ def _load_operation(operator: Operator, schemas: _Schemas) -> Json:
             "description": "Whether an entity that exists is overwritten; without it, one ends the load.",
             "schema": {"type": "boolean", "default": False},
         },
+        *rows_parameter(operator, "The table whose rows are loaded, by all its rules, in place of states."),
         {"$ref": "#/components/parameters/IdempotencyKey"},
         {"$ref": "#/components/parameters/Timeout"},
     ]
     key, state = _key_schema(operator.key_type), schemas.of(Any if operator.state_type is None else operator.state_type)
-    pair = {"type": "array", "prefixItems": [key, state], "items": False, "minItems": 2, "maxItems": 2}
+    value = or_rows(operator, state, schemas.of)
+    pair = {"type": "array", "prefixItems": [key, value], "items": False, "minItems": 2, "maxItems": 2}
     count = {"type": "integer", "description": "Pairs that are loaded for certain."}
     done = _response("All are loaded.", {"type": "object", "properties": {"loaded": count}, "required": ["loaded"]})
     failed = _response("A pair was refused; those before it may be loaded.", _load_failure(count))

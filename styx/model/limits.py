@@ -32,7 +32,8 @@ INDEXES_PER_TABLE_MAX: Final = 16
 
 PATCH_ROUNDS_MAX: Final = 16
 """Rounds of an epoch's lock phase in which calls or results between slots change. Then the transactions in which they
-still do are carried into the next epoch, unless they are most of the lock phase's: then it has as many rounds again.
+still do are carried into the next epoch, unless they are most of the lock phase's, or come to rest one for each two
+rounds: then it has as many rounds again.
 """
 PATCH_ROUNDS_TIMES: Final = 8
 """How many times as many rounds it has at most."""

@@ -66,11 +66,15 @@ class Done(msgspec.Struct, array_like=True, tag=4, gc=False):
 
 
 class Conflicts(msgspec.Struct, array_like=True, tag=5, gc=False):
-    """Barrier 2: the transactions in conflict on the worker's slots; and the own epoch record is durable."""
+    """Barrier 2: the transactions in conflict on the worker's slots; and the own epoch record is durable.
+
+    `unlocked` are those that take no part in the lock phase of a replayed epoch, as the log says.
+    """
 
     generation: int
     epoch: int
     tids: list[int]
+    unlocked: list[int] = []
 
 
 class LockReport(msgspec.Struct, array_like=True, tag=6, gc=False):

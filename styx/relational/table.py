@@ -21,6 +21,10 @@ from styx.relational.row_type import RowType
 from styx.relational.table_declaration import TableDeclaration, all_of
 from styx.values.codec import TypedState, shown
 
+_SMALL: Final = 2**61
+"""Whole numbers below this magnitude fit 64 bits."""
+_SHORT_TEXT_CHARS: Final = 500
+"""A text of so few characters, if it is ASCII, is within every limit of a key."""
 PLANS_MAX: Final = 1_000
 """Kinds of queries of a table whose plans are kept."""
 
@@ -38,6 +42,7 @@ class Table:
 
     __slots__ = (
         "_plans",
+        "_quick_key",
         "across",
         "auto",
         "auto_default",
@@ -119,6 +124,8 @@ class Table:
             column for column in indexed.values() if column.kind is not None and column.kind.may_refuse
         )
         self._plans: dict[Any, Plan] = {}
+        kind = self.key[0].kind
+        self._quick_key: Any = kind.classes[0] if len(self.key) == 1 and kind is not None and kind.plain else None
 
     def __class_getitem__(cls, types: Any) -> Any:
         """`Table[Item]`: the type of its rows, for type checkers (`styx/typed.pyi`)."""
@@ -147,6 +154,8 @@ class Table:
         Raises `BadQuery`.
         """
         key = self.key
+        if type(pk) is self._quick_key and (-_SMALL < pk < _SMALL if type(pk) is int else _is_short(pk)):
+            return (pk,)
         try:
             if len(key) == 1:
                 return (key[0].key_part(pk),)
@@ -159,6 +168,8 @@ class Table:
 
     def parts_of(self, row: Any) -> tuple[str | int, ...]:
         """As `key_parts`, of a row that was encoded."""
+        if self._quick_key is not None:
+            return self.key_parts(getattr(row, self.key[0].name))
         return tuple([column.key_part(getattr(row, column.name)) for column in self.key])
 
     def primary_key(self, key: tuple[Any, ...]) -> Any:
@@ -245,6 +256,10 @@ class Table:
     def explain(self, *, by: str | None = None, scan: bool = False, **conditions: Any) -> str:
         """Which index serves a query, what it reads, and with what it conflicts; raises as the query would."""
         return explanation(self, self.plan(conditions, scan, by), conditions)
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= _SHORT_TEXT_CHARS and text.isascii()
 
 
 def _listed(names: list[str]) -> str:

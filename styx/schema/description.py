@@ -239,8 +239,13 @@ def _describe_operator(operator: Operator) -> OperatorDescription:
             for name, function in sorted(operator.functions.items())
             if any(function.hints)
         },
-        tables={name: _describe_table(table) for name, table in sorted(operator.tables.items())},
+        tables=describe_tables(operator),
     )
+
+
+def describe_tables(operator: Operator) -> dict[str, TableDescription]:
+    """The descriptions of an operator's tables by their own names."""
+    return {name: _describe_table(table) for name, table in sorted(operator.tables.items())}
 
 
 def _describe_table(table: Table) -> TableDescription:

@@ -114,3 +114,14 @@ def holdings(states: Iterable[SlotState]) -> tuple[int, list[str]]:
                     owners.add(name)
                 entities += len(table) if holds_values(name) else 0
     return entities, sorted(owners)
+
+
+def rows_held(states: Iterable[SlotState]) -> dict[str, tuple[int, int]]:
+    """(rows in these slots, indexes made of them) by table, of those that have rows."""
+    held: dict[str, tuple[int, int]] = {}
+    for state in states:
+        for name, table in state.tables.items():
+            if len(table) and holds_rows(name):
+                rows, indexes = held.get(name, (0, 0))
+                held[name] = (rows + len(table), indexes + table.indexes_made)
+    return held

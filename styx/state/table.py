@@ -76,6 +76,11 @@ class Table:
         """Drops all indexes: another version of the app has others."""
         self._indexes = {}
 
+    @property
+    def indexes_made(self) -> int:
+        """How many indexes there are; each has all rows."""
+        return len(self._indexes)
+
     def check_indexes(self, n_slots: int) -> None:
         """Holds each index against the rows; for tests."""
         for index, made in self._indexes.items():

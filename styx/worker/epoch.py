@@ -201,7 +201,7 @@ class Epoch:
             return
         if self._done is not None:
             self._tell(self._done)
-        self._tell(Conflicts(self._generation.number, self.number, self._conflicts))
+        self._tell(Conflicts(self._generation.number, self.number, self._conflicts, self._unlocked))
         self._done = self._conflicts = None
 
     # Commit ------------------------------------------------------------------------------------------------
@@ -395,8 +395,9 @@ class Epoch:
         self._effects.extend(generation.replies.take())
         pressure = generation.intake.pressure
         pressure.ended(self._executor.roots.values(), generation.replies.n_bytes)
-        if self._carried or pressure.settled < pressure.transactions_max:
-            pressure.contended(self._ended, self._carried, not generation.intake.backlog)
+        rounds = 0 if self._locks is None else self._locks.number
+        if rounds or self._carried or pressure.settled < pressure.transactions_max:
+            pressure.contended(self._ended, self._carried, not generation.intake.backlog, rounds)
         self._executor.end()
         generation.plans.pop(self.number, None)
         for done in self._outcomes:

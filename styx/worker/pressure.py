@@ -8,6 +8,10 @@ wait for all of them.
 The more transactions of an epoch are in each other's way, the more often each of them runs before it ends or is
 carried. Carried transactions and new ones together would make each epoch larger and slower than the last one.
 
+A line of transactions, each of which needs what the one before has made on another slot, takes a round for each of its
+places, and all behind it run again in each: work grows with the square of the epoch. But a long line within one
+transaction has as many rounds in a small epoch, so no epoch is made smaller than some transactions for each round.
+
 The epoch's record holds the batch that was formed, so a replay makes no estimate, and no outcome depends on one.
 """
 
@@ -17,6 +21,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from styx.messages import head_of
+from styx.model.limits import PATCH_ROUNDS_MAX
 from styx.sequencer.sequencer import Recorded
 from styx.worker.root import RootTransaction
 
@@ -26,6 +31,8 @@ further epoch.
 """
 CARRIED_SHARE: Final = 16
 """If more than one transaction is carried for so many that end, the epoch was too large."""
+ROUND_TRANSACTIONS: Final = 4
+"""If a lock phase has many rounds, and more transactions than this end for each of them, the epoch was too large."""
 LOG_BYTES_MAX: Final = 16 * 1024 * 1024
 """While more bytes than this wait to be written to the log, no epoch takes new requests."""
 
@@ -72,11 +79,13 @@ class Pressure:
         least = 1 if carried < self.transactions else 0
         return max(min(self.transactions, self.settled) - carried, least)
 
-    def contended(self, ended: int, carried: int, idle: bool) -> None:
-        """Learns how many transactions of an epoch have ended, and how many its lock phase has carried; `idle`: no
-        request waits.
+    def contended(self, ended: int, carried: int, idle: bool, rounds: int = 0) -> None:
+        """Learns how many transactions of an epoch have ended, how many its lock phase has carried, and how many rounds
+        it had behind its first one; `idle`: no request waits.
         """
-        if carried * CARRIED_SHARE > ended:
+        # Where each transaction waits for the one before, half as many have half as many rounds, and run half as often.
+        too_long = rounds > PATCH_ROUNDS_MAX and ended > rounds * ROUND_TRANSACTIONS
+        if too_long or carried * CARRIED_SHARE > ended:
             self.settled = max(1, ended // 2)
         elif idle and not carried:
             self.settled = min(2 * self.settled, self.transactions_max)

@@ -25,7 +25,7 @@ from styx.protocol.messages import (
     ToWorker,
     Validate,
 )
-from styx.state.slot_state import SlotState, holdings
+from styx.state.slot_state import SlotState, holdings, rows_held
 from styx.worker.epoch import Epoch, Watch
 from styx.worker.events import (
     CheckFurther,
@@ -184,6 +184,10 @@ class Worker:
     def holdings(self) -> tuple[int, list[str]]:
         """(entities that have state here, names of their operators)."""
         return holdings(slot.state for slot in self.slots.values())
+
+    def rows_held(self) -> dict[str, tuple[int, int]]:
+        """(rows here, indexes made of them) by table."""
+        return rows_held(slot.state for slot in self.slots.values())
 
     @property
     def unfinished(self) -> int:

@@ -9,6 +9,7 @@ import pytest
 
 from styx import OutcomeUnknown
 from styx.cli.gateway_request import GatewayAnswer, read_outcome
+from styx.model.function_spec import READ_ROWS_FUNCTION
 from tests.cli.conftest import Styx
 from tests.gateway.fake_engine import FakeEngine
 
@@ -81,3 +82,9 @@ def test_help(styx: Styx) -> None:
     out = styx("state", "get", "--help").out
     assert "3    there is no such entity" in out
     assert "state" in styx("--help").out
+
+
+def test_rows_of_an_entity(styx: Styx, url: str, engine: FakeEngine) -> None:
+    styx("state", "get", "shelf", "a", "--rows", "items & more", "--url", url)
+    [request] = engine.requests
+    assert (request.function, msgspec.msgpack.decode(request.params)) == (READ_ROWS_FUNCTION, ["items & more"])

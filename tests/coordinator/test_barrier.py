@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -208,7 +210,50 @@ def test_while_most_patch_the_rounds_go_on_up_to_a_multiple() -> None:
     assert given_up([most, most, most, most, []], 2, 8, times=2) == [[], [], [], most, []]
     assert given_up([half, half, []], 2, 8, times=2) == [[], half, []]
     assert given_up([most, most, most, [9], []], 2, 8, times=3) == [[], [], [], [], []], "only behind each second round"
-    assert given_up([most, most, [9], [9], []], 2, 8, times=3) == [[], [], [], [9], []]
+    assert given_up([most, most, [9], [9], [9], [9], []], 2, 8, times=4) == [[]] * 5 + [[9], []]
+
+
+def test_while_one_comes_to_rest_for_each_two_rounds_the_rounds_go_on() -> None:
+    assert given_up([[5, 6], [5, 6], [6], [6], [6], []], 4, 8, times=2) == [[], [], [], [], [], []]
+    assert given_up([[5, 6], [5, 6], [5, 6], [5, 6], []], 4, 8, times=2) == [[], [], [], [5, 6], []], "nobody has"
+    falls = [[5, 6, 7], [5, 6, 7], [7], [7], [7], [7], [7], [7], []]
+    assert given_up(falls, 4, 8, times=3) == [[]] * 7 + [[7], []], "only as long as they do"
+    assert given_up([*falls[:4], []], 4, 8, times=1) == [[], [], [], [7], []], "up to a multiple"
+    slow = [[5, 6, 7]] * 4 + [[6, 7]] * 4 + [[]]
+    assert given_up(slow, 8, 8, times=2) == [[]] * 7 + [[6, 7], []], "one in four rounds is too slow"
+
+
+def _most_only(self: EpochBarriers, moving: set[int]) -> bool:
+    return 2 * len(moving) > len(self._left())
+
+
+def _if_any_has_come_to_rest(self: EpochBarriers, moving: set[int]) -> bool:
+    return _most_only(self, moving) or len(moving) < self._moving_halfway
+
+
+def _whoever_moves(self: EpochBarriers, moving: set[int]) -> bool:
+    return True
+
+
+def _never(self: EpochBarriers, moving: set[int]) -> bool:
+    return False
+
+
+def _since_the_beginning(self: EpochBarriers, moving: set[int]) -> bool:
+    self._moving_halfway = len(self._locked)
+    return original(self, moving)
+
+
+original = EpochBarriers._is_worth_going_on
+
+
+@pytest.mark.parametrize("broken", [_most_only, _if_any_has_come_to_rest, _whoever_moves, _never, _since_the_beginning])
+def test_the_rule_fails_if_it_is_broken(
+    broken: Callable[[EpochBarriers, set[int]], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(EpochBarriers, "_is_worth_going_on", broken)
+    with pytest.raises(AssertionError):
+        test_while_one_comes_to_rest_for_each_two_rounds_the_rounds_go_on()
 
 
 def test_who_patches_in_every_other_round_counts_among_them() -> None:
@@ -239,6 +284,23 @@ def test_a_lock_phase_that_begins_anew_has_all_its_rounds_again() -> None:
     decided(both, LockReport(GENERATION, EPOCH, 1, [], [9]), patched(1, [5]))
     assert decided(both, patched(2, [5]), patched(2, [])).excluded == []
     assert decided(both, patched(3, [5]), patched(3, [])).excluded == [(5, None)]
+
+
+def test_in_a_replay_who_was_cut_in_the_first_run_is_not_among_those_left() -> None:
+    def run(unlocked: list[int]) -> EpochBarriers:
+        both = EpochBarriers(GENERATION, EPOCH, range(2), PatchRounds(1, 8, 2))
+        for worker in (0, 1):
+            both.take(worker, done(collided=(5, 9) if worker else ()), nothing)
+        both.take(0, conflicts(), nothing)
+        commit = both.take(1, Conflicts(GENERATION, EPOCH, [], unlocked), nothing)
+        assert isinstance(commit, Commit)
+        assert commit.locked == [5, 9], "the lock phase carries both"
+        return both
+
+    first, replay = run([]), run([9])
+    decided(first, LockReport(GENERATION, EPOCH, 0, [], [9]), report(0, {}))
+    assert decided(first, patched(1, [5]), patched(1, [])).excluded == []
+    assert decided(replay, patched(0, [5]), patched(0, [])).excluded == []
 
 
 # What can only be a bug ----------------------------------------------------------------------------------------

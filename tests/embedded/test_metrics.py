@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import styx
+from styx import App, Operator
 from styx.embedded_engine.engine import EmbeddedEngine
 from tests.embedded.ledger_app import app
 
@@ -69,3 +71,18 @@ async def test_metrics_before_the_start_and_after_the_end() -> None:
     async with client:
         pass
     assert _values(client.engine)["styx_ready", ""] == 0
+
+
+class Item(msgspec.Struct):
+    product: int
+
+
+async def test_rows_and_indexes_by_table() -> None:
+    cart = Operator("cart", n_partitions=1)
+    items = cart.table("items", Item, key="product")
+    async with styx.embedded(App("shop", [cart])) as client:
+        assert ("styx_rows", "cart/items") not in _values(client.engine)
+        await client.load_rows(items, [("a", Item(number)) for number in range(5)])
+        (await client.read_rows(items, "a")).unwrap()
+        values = _values(client.engine)
+        assert (values["styx_rows", "cart/items"], values["styx_indexes_made", "cart/items"]) == (5, 1)

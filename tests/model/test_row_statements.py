@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -481,3 +482,20 @@ def test_a_query_reads_no_more_than_it_asks_for() -> None:
     assert (memory.ranges[-1].membership, memory.ranges[-1].first) == (True, 1)
     done(rows.select(a=5, first=2))
     assert (memory.ranges[-1].membership, memory.ranges[-1].first) == (False, 2)
+
+
+def test_a_value_that_an_index_cannot_order_is_refused() -> None:
+    class Measured(msgspec.Struct):
+        id: int
+        length: float
+        at: datetime | None = None
+
+    operator = Operator("shop")
+    indexes = [Index("by_length", order="length"), Index("by_at", equal="at")]
+    table = operator.table("rows", Measured, key="id", indexes=indexes)
+    rows = Memory(operator).context(operator).rows(table)
+    done(rows.put(Measured(1, 1.0, datetime(2026, 1, 1, tzinfo=UTC))))
+    with pytest.raises(UnsupportedValue, match="table shop/rows, column 'length': NaN has no place in an order"):
+        rows.put(Measured(1, float("nan")))
+    with pytest.raises(UnsupportedValue, match=r"table shop/rows, column 'at': .* has no time zone"):
+        rows.update(1, at=datetime(2026, 1, 1))  # noqa: DTZ001 - on purpose

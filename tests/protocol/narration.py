@@ -158,7 +158,8 @@ def to_coordinator(message: ToCoordinator) -> str:
     if isinstance(message, Done):
         return f"epoch {message.epoch} done" + _barrier(message)
     if isinstance(message, Conflicts):
-        return f"epoch {message.epoch} in conflict here: {tids(message.tids) or 'none'}"
+        without = f"; {tids(message.unlocked)} not locked" if message.unlocked else ""
+        return f"epoch {message.epoch} in conflict here: {tids(message.tids) or 'none'}{without}"
     if isinstance(message, LockReport):
         failed = "; ".join(f"t{t} {failure(f)}" for t, f in message.failures) or "no failure"
         if message.cut:

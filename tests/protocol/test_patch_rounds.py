@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from benchmarks.micro.engine_loop import EngineLoop
+from benchmarks.travelling_numbers.app import app as travelling_numbers
+from benchmarks.travelling_numbers.shapes import SHAPES
 from styx import App, Context, Operator
 from styx.coordinator import barrier
 from styx.messages import Request, decode_reply, encode_request
@@ -108,15 +110,15 @@ class Decisions:
         monkeypatch.setattr(barrier.EpochBarriers, "_lock_round", lock_round)
 
 
-def run(requests: list[Request], app: App = app) -> None:
+def run(requests: list[Request], app: App = app, n_slots: int = SLOTS) -> None:
     """Runs all requests and checks their replies, and the state, against the serial execution in TID order of their
     places.
     """
-    loop = EngineLoop(app, SLOTS)
-    routed = [(resolve_request(app, each, Limits(), SLOTS).slot, encode_request(each)) for each in requests]
+    loop = EngineLoop(app, n_slots)
+    routed = [(resolve_request(app, each, Limits(), n_slots).slot, encode_request(each)) for each in requests]
     replies = sorted(map(decode_reply, loop.run(routed)), key=lambda each: (each.epoch, each.phase, each.tid))
     by_id = {each.request_id: each for each in requests}
-    serial = SerialReference(app, n_slots=SLOTS)
+    serial = SerialReference(app, n_slots=n_slots)
     for reply in replies:
         outcome = serial.run(reply.tid, 0, by_id[reply.request_id])
         assert (outcome.result, outcome.error) == (reply.result or None, reply.error)
@@ -182,6 +184,20 @@ def test_long_lines_that_most_transactions_make_are_not_given_up(hops: int, monk
     run([request(number, counter, "c", along, 0, hops) for number in range(40)])
     assert decisions.carried == 0
     assert max(decisions.rounds) <= hops + 12
+
+
+def test_a_line_of_transactions_that_ends_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of some needs what the one before has made, there and back between slots, among many that do not."""
+    decisions = Decisions(monkeypatch)
+    shape = SHAPES["along_a_chain"]
+    drawn = shape.requests(REQUESTS, 8, seed=1)
+    run(
+        [Request(f"r{n}", "counter", shape.name, shape.name, encode_strict([*each])) for n, each in enumerate(drawn)],
+        travelling_numbers,
+        8,
+    )
+    assert decisions.carried == 0
+    assert PATCH_ROUNDS_MAX < max(decisions.rounds) < 3 * PATCH_ROUNDS_MAX
 
 
 def test_the_rounds_of_long_lines_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from proof.random_requests import Profile
 from proof.simulation.plan import Fault
 from styx.coordinator import barrier
 from styx.protocol.frames import Ack
-from styx.protocol.messages import LockDecision, Resume
+from styx.protocol.messages import Conflicts, LockDecision, Resume
 from styx.sequencer import epoch_record
 from styx.snapshot import load as recovery
 from styx.worker import cuts, endings, epoch, given_replies, lock_rounds, outbox
@@ -44,6 +44,21 @@ CROWDED = {
 }
 """Many crashes between what is appended and its end."""
 
+PATCHING = {
+    **CRASHES,
+    "spins": 0.8,
+    "travels": 0.8,
+    "patch_rounds": (1, 2, 8),
+    "profile": Profile(keys=8, calls_max=12, synchronous=0.4),
+    "workers": 2,
+    "slots": 4,
+    "requests": 150,
+    "duration_s": 1.0,
+    "bursts": 5,
+    "epoch_transactions_max": 10,
+}
+"""Lock phases of few transactions, some of which are given up behind the first round with patches, and some cut."""
+
 
 def verdicts_are_not_waited_for(patch: pytest.MonkeyPatch) -> None:
     original = epoch.EpochLog.verdicts
@@ -65,6 +80,10 @@ def verdicts_are_not_recorded(patch: pytest.MonkeyPatch) -> None:
 def a_replay_runs_what_was_ended(patch: pytest.MonkeyPatch) -> None:
     original = epoch_record._with_verdicts
     patch.setattr(epoch_record, "_with_verdicts", lambda plan, verdicts, last: original(plan, [], last))
+
+
+def a_replay_counts_what_was_taken_out_among_what_is_left(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(epoch, "Conflicts", lambda generation, number, tids, _: Conflicts(generation, number, tids))
 
 
 def a_replay_locks_what_was_taken_out(patch: pytest.MonkeyPatch) -> None:
@@ -223,6 +242,7 @@ MUTATIONS: list[tuple[Mutation, dict[str, Any]]] = [
     (verdicts_are_not_recorded, CRASHES),
     (a_replay_runs_what_was_ended, CRASHES),
     (a_replay_locks_what_was_taken_out, CRASHES),
+    (a_replay_counts_what_was_taken_out_among_what_is_left, PATCHING),
     (verdicts_of_an_epoch_that_was_formed_anew_hold, INCOMPLETE),
     (later_generations_verdicts_are_overlooked, CRASHES),
     (a_lock_phase_goes_on_without_beginning_anew, PACE),

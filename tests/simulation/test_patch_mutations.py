@@ -332,6 +332,21 @@ def rounds_count_where_workers_patch_each_other(patch: pytest.MonkeyPatch) -> No
     patch.setattr(barrier.EpochBarriers, "_lock_round", across)
 
 
+def rounds_go_on_where_workers_patch_each_other(patch: pytest.MonkeyPatch) -> None:
+    """They are worth it only if a patch went to another worker."""
+    report = barrier.EpochBarriers._lock_round
+
+    def lock_round(self: Any, due: Any) -> Any:
+        self._across = any(each.sent for each in self._reports.values())
+        return report(self, due)
+
+    worth = barrier.EpochBarriers._is_worth_going_on
+    patch.setattr(barrier.EpochBarriers, "_lock_round", lock_round)
+    patch.setattr(
+        barrier.EpochBarriers, "_is_worth_going_on", lambda self, moving: self._across and worth(self, moving)
+    )
+
+
 def who_patches_another_worker_is_given_up(patch: pytest.MonkeyPatch) -> None:
     original = lock_rounds.LockRounds._collect
 
@@ -365,6 +380,7 @@ def a_patch_takes_effect_at_once_on_its_own_worker(patch: pytest.MonkeyPatch) ->
 
 PLACED: dict[Mutation, int] = {
     rounds_count_where_workers_patch_each_other: 0,
+    rounds_go_on_where_workers_patch_each_other: 0,
     who_patches_another_worker_is_given_up: 3,
     a_patch_takes_effect_at_once_on_its_own_worker: 3,
 }
@@ -384,7 +400,8 @@ def test_a_replay_elsewhere_catches(mutation: Mutation, monkeypatch: pytest.Monk
 
 def differs_elsewhere(seed: int, mutation: Mutation) -> bool:
     """Whether the log of a seed gives another history on another number of workers."""
-    plan = replace(random_plan(seed, faults=False), travels=1.0, patch_rounds=(1, 1, 1), workers=2, spins=0.0)
+    rounds = (1, 1, 2) if mutation is rounds_go_on_where_workers_patch_each_other else (1, 1, 1)
+    plan = replace(random_plan(seed, faults=False), travels=1.0, patch_rounds=rounds, workers=2, spins=0.0)
     try:
         report = simulate(plan, keep_log=True)
         expected = sorted(report.replies, key=lambda reply: reply.sequence)

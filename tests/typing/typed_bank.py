@@ -118,6 +118,35 @@ async def misspelt(ctx: AccountContext) -> None:
     await ctx.get()
 
 
+class Movement(msgspec.Struct):
+    number: int
+    amount: Decimal
+
+
+movements = account.table("movements", Movement, key="number", indexes=styx.Index("by_amount", order="amount"))
+account.table("none", Movement, key="number", auto="always")  # wrong
+account.table("nothing", Movement)  # wrong
+
+
+@account.register
+async def move(ctx: AccountContext) -> styx.Page[Movement]:
+    rows = ctx.rows(movements)
+    first: Movement = await rows.insert(Movement(1, Decimal(1)), on_conflict="keep")
+    await rows.insert(Receipt(Decimal(1)))  # wrong
+    await rows.insert(first, on_conflict="skip")  # wrong
+    found = await rows.get(1)
+    found.amount.normalize()  # wrong
+    kept: Movement = await rows.get(1, first)
+    await rows.put(kept)
+    dear = await rows.select(amount=styx.at_least(Decimal(1)), last=1)
+    print(dear[0].amont)  # wrong
+    number: int = await rows.count(amount=dear[0].amount)
+    await rows.select(first=number)
+    await rows.select(first="1")  # wrong
+    ctx.rows("movements")  # wrong
+    return await rows.pages(size=5)
+
+
 app = App("bank", operators=[account, number, seat])
 
 

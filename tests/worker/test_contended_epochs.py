@@ -16,10 +16,10 @@ from benchmarks.micro.engine_loop import EngineLoop
 from proof.chaos_app import app as chaos_app
 from proof.random_requests import Profile, random_request
 from styx.messages import encode_request
-from styx.model.limits import Limits
+from styx.model.limits import PATCH_ROUNDS_MAX, Limits
 from styx.model.request import AppRouter
 from styx.worker.intake import Intake
-from styx.worker.pressure import CARRIED_SHARE, Pressure
+from styx.worker.pressure import CARRIED_SHARE, ROUND_TRANSACTIONS, Pressure
 from styx.worker.root import RootTransaction
 from tests.plain_form import plain_form
 from tests.worker.test_intake import arrivals, counts, intake
@@ -136,6 +136,23 @@ def behind_contention_the_epochs_grow_by_a_quarter() -> None:
     assert sizes == [2, 3, 4, 6, 8, 11, 14, 18, 23, 29, 37, 47, 59, 64]
 
 
+def _settled(ended: int, rounds: int) -> int:
+    """The limit behind an epoch that ended so many in so many rounds."""
+    made = contended(n_slots=1)
+    made.pressure.contended(ended, 0, False, rounds)
+    return made.pressure.settled
+
+
+def a_line_of_transactions_halves_the_epoch() -> None:
+    assert _settled(64, PATCH_ROUNDS_MAX) == EPOCH_MAX
+    assert _settled(200, PATCH_ROUNDS_MAX + 1) == 100
+
+
+def a_long_line_within_a_transaction_does_not() -> None:
+    assert _settled(ROUND_TRANSACTIONS * 40, 40) == EPOCH_MAX
+    assert _settled(1, 120) == EPOCH_MAX
+
+
 def epochs_that_are_smaller_than_they_may_be_say_nothing() -> None:
     made = contended(n_slots=2, waiting=6)
     made.pressure.settled = 8
@@ -162,6 +179,8 @@ RULES = (
     what_is_idle_doubles_its_epochs,
     behind_contention_the_epochs_grow_by_a_quarter,
     epochs_that_are_smaller_than_they_may_be_say_nothing,
+    a_line_of_transactions_halves_the_epoch,
+    a_long_line_within_a_transaction_does_not,
     one_busy_slot_fills_an_epoch_by_itself,
 )
 
@@ -178,7 +197,7 @@ def _whole_batches(self: Pressure, carried: int) -> int:
     return max(0, self.transactions - carried)
 
 
-def _as_many_as_ended(self: Pressure, ended: int, carried: int, idle: bool) -> None:
+def _as_many_as_ended(self: Pressure, ended: int, carried: int, idle: bool, rounds: int = 0) -> None:
     self.settled = self.transactions_max if not carried else ended + carried
 
 
@@ -186,20 +205,30 @@ def _none_at_all(self: Pressure, carried: int) -> int:
     return max(0, min(self.transactions, self.settled) - carried)
 
 
-def _at_any_carried(self: Pressure, ended: int, carried: int, idle: bool) -> None:
+def _at_any_carried(self: Pressure, ended: int, carried: int, idle: bool, rounds: int = 0) -> None:
     self.settled = max(1, ended) if carried else self.transactions_max
 
 
-def _never_grows(self: Pressure, ended: int, carried: int, idle: bool) -> None:
+def _never_grows(self: Pressure, ended: int, carried: int, idle: bool, rounds: int = 0) -> None:
     self.settled = max(1, ended // 2) if carried * CARRIED_SHARE > ended else self.settled
 
 
-def _is_never_idle(self: Pressure, ended: int, carried: int, idle: bool) -> None:
-    original(self, ended, carried, False)
+def _is_never_idle(self: Pressure, ended: int, carried: int, idle: bool, rounds: int = 0) -> None:
+    original(self, ended, carried, False, rounds)
 
 
-def _grows_unseen(self: Pressure, ended: int, carried: int, idle: bool) -> None:
-    original(self, max(ended, self.settled), carried, idle)
+def _does_not_hear_of_rounds(self: Pressure, ended: int, carried: int, idle: bool, rounds: int = 0) -> None:
+    original(self, ended, carried, idle)
+
+
+def _halves_for_any_rounds(self: Pressure, ended: int, carried: int, idle: bool, rounds: int = 0) -> None:
+    original(self, ended, carried, idle, rounds)
+    if rounds > PATCH_ROUNDS_MAX:
+        self.settled = max(1, ended // 2)
+
+
+def _grows_unseen(self: Pressure, ended: int, carried: int, idle: bool, rounds: int = 0) -> None:
+    original(self, max(ended, self.settled), carried, idle, rounds)
 
 
 original = Pressure.contended
@@ -211,6 +240,8 @@ BROKEN = [
     ("contended", _at_any_carried, few_that_are_carried_are_no_reason_to_wait),
     ("contended", _is_never_idle, what_is_idle_doubles_its_epochs),
     ("contended", _never_grows, behind_contention_the_epochs_grow_by_a_quarter),
+    ("contended", _does_not_hear_of_rounds, a_line_of_transactions_halves_the_epoch),
+    ("contended", _halves_for_any_rounds, a_long_line_within_a_transaction_does_not),
     ("contended", _grows_unseen, epochs_that_are_smaller_than_they_may_be_say_nothing),
 ]
 
@@ -230,11 +261,11 @@ def test_the_rule_fails_if_it_is_broken(
 def test_an_engine_tells_how_many_of_each_epoch_ended_and_how_many_its_lock_phase_carried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told: list[tuple[int, int, bool]] = []
+    told: list[tuple[int, int, bool, int]] = []
 
-    def contended(self: Pressure, ended: int, carried: int, idle: bool) -> None:
-        told.append((ended, carried, idle))
-        original(self, ended, carried, idle)
+    def contended(self: Pressure, ended: int, carried: int, idle: bool, rounds: int) -> None:
+        told.append((ended, carried, idle, rounds))
+        original(self, ended, carried, idle, rounds)
 
     monkeypatch.setattr(Pressure, "contended", contended)
     rng = Random(5)
@@ -242,6 +273,7 @@ def test_an_engine_tells_how_many_of_each_epoch_ended_and_how_many_its_lock_phas
     requests = [replace(random_request(rng, Profile(keys=1, poisoned=0)), request_id=f"r{n}") for n in range(120)]
     place = AppRouter(chaos_app, engine.n_slots).place
     engine.run([(place(each.operator, each.key)[1], encode_request(each)) for each in requests])
-    assert sum(ended for ended, _, _ in told) == len(engine.replies) == 120
-    assert sum(carried for _, carried, _ in told) > 0
-    assert told[-1][1:] == (0, True)
+    assert sum(ended for ended, *_ in told) == len(engine.replies) == 120
+    assert sum(carried for _, carried, *_ in told) > 0
+    assert any(rounds > 1 for *_, rounds in told)
+    assert told[-1][1:3] == (0, True)

@@ -30,7 +30,7 @@ from styx.protocol.messages import (
     Validate,
 )
 from styx.sequencer import epoch_record
-from styx.sequencer.epoch_record import EpochRecord
+from styx.sequencer.epoch_record import EpochPlan, EpochRecord, SlotBatch
 from styx.state.slot_state import SlotState
 from styx.state.table import NEWEST
 from styx.values.codec import encode_strict
@@ -75,13 +75,14 @@ class Alone:
         limits: Limits | None = None,
         pending: Sequence[PendingTransaction] = (),
         notes: Notes | None = None,
+        plans: Sequence[EpochPlan] = (),
     ) -> None:
         self.worker = Worker(0, app, n_slots, limits or Limits(), notes)
         self.told: list[object] = []
         self.records: list[EpochRecord] = []
         self.say(Recover(1, dict.fromkeys(range(n_slots), 0), None))
         slots = {slot: LoadedSlot(SlotState(), 0, list(pending) if slot == 0 else []) for slot in range(n_slots)}
-        self.step(StateLoaded(1, -1, 0, slots, [], {}))
+        self.step(StateLoaded(1, -1, 0, slots, list(plans), {}))
 
     def step(self, event: Event) -> list[Effect]:
         effects = self.worker.step(event)
@@ -301,6 +302,15 @@ def test_conflicts_of_a_record_that_is_durable_early_are_told_at_once() -> None:
     assert isinstance(alone.told[-1], Done)
     alone.say(Validate(1, 0, 1, [], [], [], []))
     assert isinstance(alone.told[-1], Conflicts)
+
+
+def test_in_a_replay_it_tells_who_takes_no_part_in_the_lock_phase() -> None:
+    alone = Alone(plans=[EpochPlan(0, 0, {0: SlotBatch(0, 0, 2, 2)}, unlocked=[2])])
+    alone.say(Resume(1))
+    alone.arrive(0, "put(1)", "put(2)")
+    alone.step(Proceed())
+    alone.say(Validate(1, 0, 2, [], [], [], []))
+    assert alone.told[-1] == Conflicts(1, 0, [2], [2])
 
 
 # Held snapshots ------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from prometheus_client.core import Metric
 
 from styx.cluster.worker.epoch_watch import Span
 from styx.metrics import families
-from styx.metrics.exposition import Exposition, counter, counters, gauge, histogram, histograms
+from styx.metrics.exposition import Exposition, counter, counters, gauge, gauges, histogram, histograms
 from styx.metrics.histogram import STORE_SECONDS, Histogram
 from styx.protocol.manifest import SlotPart
 
@@ -148,6 +148,9 @@ def _place(process: WorkerProcess) -> Iterator[Metric]:
     yield gauge("styx_epoch", "The open epoch, or the last one.", -1 if core is None else core.epoch)
     yield gauge("styx_slots", "Slots it owns.", 0 if core is None else len(core.slots))
     yield gauge("styx_entities", "Entities that have state here.", 0 if core is None else core.holdings()[0])
+    rows = {} if core is None else core.rows_held()
+    yield gauges(*families.ROWS, "table", {table: number for table, (number, _) in rows.items()})
+    yield gauges(*families.INDEXES, "table", {table: made for table, (_, made) in rows.items()})
     yield gauge("styx_backlog", "Requests fetched that no epoch has taken yet.", 0 if core is None else core.backlog)
     yield gauge(
         *families.UNFINISHED,

@@ -22,7 +22,6 @@ from styx.worker.footprint import Footprint, RowCell
 from styx.worker.range_read import read_range
 from styx.worker.range_validation import conflicts_of_ranges
 from styx.worker.transaction_rows import Images, TransactionRows
-from styx.worker.written_rows import WrittenRows
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation
 
@@ -97,7 +96,7 @@ def _keep(patch: pytest.MonkeyPatch, method: str) -> None:
 
 
 def a_query_does_not_see_its_transactions_writes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(TransactionRows, "seen", lambda self, index, chain: WrittenRows().of(index, self.n_slots))
+    patch.setattr(RowCell, "sees_write", lambda self, chain: False)
 
 
 def the_lock_phase_queries_the_starting_state(patch: pytest.MonkeyPatch) -> None:
