@@ -31,6 +31,9 @@ An entity's state is a number, a counter and a note.
     ["unique"]                   the note becomes ctx.unique_id() and the register a part of it
     ["uuid"]                     the note becomes ctx.uuid() and the register a part of it
     ["rows", name, …]            a step on the entity's rows: `proof.row_steps`
+    ["all", mode, index, steps]  the steps on each partition of an operator: `proof.partition_steps`; "sync": register =
+                                 their results in one number
+    ["survey", mode, index, steps]  as "all", by a read-only partition function
     ["outside", n]               register = what the function `outside` gives for (n, register), called externally
     ["spin", kind]               "endless" or "slow": runs too long, or perhaps (`proof.spinning`); "hidden":
                                  endless, and hides that it was ended
@@ -48,11 +51,13 @@ from typing import Any, Final
 
 import msgspec
 
+from proof.partition_steps import Sweep
 from proof.row_steps import ROW_STEPS, Refused, declare_tables
 from proof.spinning import Interrupted, spin
 from styx.model.app import App
 from styx.model.context import Context
 from styx.model.operator import Operator
+from styx.model.partition_context import PartitionContext
 from styx.model.partitioning import Key
 from styx.values.codec import decode_plain
 
@@ -60,6 +65,8 @@ MODULUS: Final = 1_000_003
 """Numbers that programs compute stay below this."""
 FRESH_KEYS: Final = 1_000
 """Key numbers from here on are made by ["fresh", …]."""
+SWEPT_KEYS: Final = 4
+"""Entities of an operator that partition functions may visit."""
 INITIAL_BALANCE: Final = 100
 """What an account holds before its first transfer."""
 
@@ -404,6 +411,19 @@ async def _poison(program: Program, kind: str) -> None:
     await POISONS[kind](program)
 
 
+async def _all(program: Program, mode: str, index: int, steps: list[Any], function: str = "sweep") -> None:
+    params = (steps, program.register)
+    if mode == "async":
+        program.ctx.call_all_async(PROGRAMMED[index].name, function, params)
+        return
+    for result in await program.ctx.call_all(PROGRAMMED[index].name, function, params):
+        program.register = (program.register * 31 + result) % MODULUS
+
+
+async def _survey(program: Program, mode: str, index: int, steps: list[Any]) -> None:
+    await _all(program, mode, index, steps, "survey")
+
+
 _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "read": _read,
     "add": _add,
@@ -427,6 +447,8 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "last": _last,
     "restart": _restart,
     "rows": _rows,
+    "all": _all,
+    "survey": _survey,
     "mutate": _mutate,
     "spin": _spin,
     "outside": _outside,
@@ -455,10 +477,30 @@ async def look(ctx: Context, program: list[Any], caller: list[Any] | None = None
     return await run(ctx, program, caller)
 
 
+async def sweep(ctx: PartitionContext, steps: list[Any], register: int = 0) -> int:
+    """Runs steps on this partition; returns their register."""
+    index = [operator.name for operator in PROGRAMMED].index(ctx.operator)
+    running = Sweep(ctx, [key_of(index, n) for n in range(SWEPT_KEYS)], register)
+    await running.run(steps)
+    return running.register
+
+
+async def survey(ctx: PartitionContext, steps: list[Any], register: int = 0) -> int:
+    """As `sweep`, of steps that only read, or are ended."""
+    return await sweep(ctx, steps, register)
+
+
+def register_sweeps(operator: Operator) -> None:
+    """Registers the partition functions."""
+    operator.register_partition(sweep)
+    operator.register_partition(read_only=True)(survey)
+
+
 for _operator in PROGRAMMED:
     _operator.register(run)
     _operator.register(local=True)(near)
     _operator.register(read_only=True)(look)
+    register_sweeps(_operator)
 
 
 # The bank --------------------------------------------------------------------------------------------------

@@ -68,6 +68,7 @@ def kinds_plan(seed: int) -> SimulationPlan:
         spins=rng.choice([0.0, 0.0, 0.1]),
         sequences=0.4,
         rows=0.5,
+        sweeps=0.3,
         loads=rng.choice([0.0, 0.1]),
         reads=rng.choice([0.0, 0.1]),
         locals=0.6,

@@ -53,8 +53,9 @@ class Row(msgspec.Struct):
 def declare_tables(operator: Operator) -> None:
     """The tables of an operator that runs programs."""
     shelves = Index("shelves", equal="shelf", order="rank")
-    marks = operator.table(TABLES[0], Row, key="id", indexes=[shelves])
-    operator.table(TABLES[1], Row, key="id", indexes=[shelves])
+    across = Index("across", equal="shelf", order="rank", scope="partition")
+    marks = operator.table(TABLES[0], Row, key="id", indexes=[shelves, across])
+    operator.table(TABLES[1], Row, key="id", indexes=[shelves, across])
     one_tag = Index("one_tag", equal="tag", unique=True)
     belongs = Ref("id", marks, on_delete="cascade")
     operator.table(TABLES[2], Row, key="id", indexes=[shelves, one_tag], references=[belongs])

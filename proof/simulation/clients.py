@@ -15,6 +15,7 @@ from proof.odd_calls import CALLS, arguments_of, with_odd_calls
 from proof.random_looks import looking_step, random_look
 from proof.random_requests import random_load, random_near, random_read, random_request
 from proof.random_rows import random_row_look, random_rows, row_step
+from proof.random_sweeps import random_survey, random_sweep
 from proof.simulation.plan import SimulationPlan
 from proof.simulation.world import World
 from proof.travelling_requests import random_travel
@@ -78,6 +79,10 @@ class Clients:
         self._plan_beside("read", plan.reads, starts, idle_from_s, read)
         self._plan_beside("look", plan.looks, starts, idle_from_s, self._look)
         rows = lambda rng, number: self._near(random_rows(rng, f"w{number}"))  # noqa: E731 - it fits a line
+        sweep = lambda rng, number: random_sweep(rng, f"p{number}")  # noqa: E731 - it fits a line
+        self._plan_beside("sweep", plan.sweeps, starts, idle_from_s, sweep)
+        survey = lambda rng, number: random_survey(rng, f"s{number}")  # noqa: E731 - it fits a line
+        self._plan_beside("survey", plan.sweeps / 2, starts, idle_from_s, survey)
         self._plan_beside("row", plan.rows, starts, idle_from_s, rows)
         seen = lambda rng, number: random_row_look(rng, f"v{number}")  # noqa: E731
         self._plan_beside("row look", plan.rows / 2, starts, idle_from_s, seen)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, TypedDict
 import msgspec
 
 from proof import chaos_app
-from proof.chaos_app import MODULUS, Cell, Program, account, number, pair, text
+from proof.chaos_app import MODULUS, Cell, Program, account, number, pair, register_sweeps, text
 from proof.row_steps import declare_tables
 from styx.coordinator.control_events import Package
 from styx.coordinator.events import StateFound
@@ -79,6 +79,7 @@ def version_of_chaos(version: int) -> App:
         operator.register(run)
         operator.register(local=True)(near)
         operator.register(read_only=version % 2 == 0)(look)
+        register_sweeps(operator)
     return App(chaos_app.app.name, [*operators, account])
 
 

@@ -209,7 +209,7 @@ class Rows:
             raise self._doomed(error) from None
         return self._given("pages", page)
 
-    def _page(self, plan: Plan, conditions: Conditions, size: int, after: str | None) -> Page[Any]:
+    def _page(self, plan: Plan, conditions: Conditions, size: int, after: Any) -> Page[Any]:
         table, index = self._table, plan.index
         behind = LOWEST if after is None else position_of(table, index, after)
         found = self._found(plan, conditions, False, size + 1, 0, behind)

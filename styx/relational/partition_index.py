@@ -7,7 +7,7 @@ in the order of the `order` columns, then of their entities' keys, then of their
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from styx.errors import BadQuery, MissingIndex
 from styx.relational.columns import Column
@@ -16,7 +16,7 @@ from styx.relational.query import EQUAL, Conditions, Plan, conditions_text, oper
 from styx.relational.row_indexes import ColumnIndex
 from styx.values.codec import shown
 
-PARTITION_PLANS_MAX = 1_000
+PARTITION_PLANS_MAX: Final = 1_000
 """Kinds of queries over partitions of a table whose plans are kept."""
 PartitionOf = Callable[[Group, int], int]
 """The number of the partition of an entity's flat key, with so many slots."""

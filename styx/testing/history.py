@@ -321,7 +321,9 @@ class _History:
         try:
             if holds_sequences(entity[0]):
                 return shown(decode_number(data))
-            return shown(self.app.operator(entity[0]).decode_state(data))
+            table = self.app.table(entity[0])
+            decode = self.app.operator(entity[0]).decode_state if table is None else table.row_type.decode
+            return shown(decode(data))
         except Exception:  # noqa: BLE001 - damaged state is what is being reported
             return f"undecodable {shown(data)}"
 

@@ -157,7 +157,9 @@ class Checker:
         try:
             if holds_sequences(entity[0]):
                 return shown(decode_number(data))
-            return shown(self._app.operator(entity[0]).decode_state(data))
+            table = self._app.table(entity[0])
+            decode = self._app.operator(entity[0]).decode_state if table is None else table.row_type.decode
+            return shown(decode(data))
         except Exception:  # noqa: BLE001 - state that cannot be decoded is shown as bytes
             return shown(data)
 

@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import styx
@@ -42,6 +43,19 @@ async def credit(ctx: Context, amount: int) -> int:
     await ctx.put(balance)
     ctx.log("credits", balance=balance)
     return int(balance)
+
+
+class Note(msgspec.Struct):
+    number: int
+    text: str = ""
+
+
+notes = account.table("notes", Note, key="number")
+
+
+@account.register
+async def notes_down(ctx: Context) -> None:
+    await ctx.rows(notes).put(Note(1, str(next(numbers))))
 
 
 @account.register
@@ -181,6 +195,7 @@ async def everything_again(client: EmbeddedClient) -> None:
     [
         ("counts", "and when it was run again, alone, it gave"),
         ("keeps", "in account['a'], and when it was run again, alone,"),
+        ("notes_down", "it stored Note(number=1, text='"),
         ("clocks", "it raised ValueError: "),
         ("asks_differently", "an external function as it does not when it is run again"),
     ],

@@ -22,6 +22,7 @@ from tests.plain_form import plain_form
 from tests.real_services import RealKafka, RealMinio
 
 OVERLOOKING = "tests.proof.judge.overlooking_worker"
+LETS_PHANTOMS_IN = "tests.proof.judge.rows.overlooking_worker"
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +94,20 @@ def test_workers_that_overlook_conflicts_are_caught(kafka: RealKafka, minio: Rea
         assert verdict.anomalies
         assert found
         assert judge(each, tmp_path) == 1
+
+
+@plain_form
+@pytest.mark.slow
+@pytest.mark.usefixtures("judge")
+def test_workers_that_let_phantoms_in_are_caught(kafka: RealKafka, minio: RealMinio, tmp_path: Path) -> None:
+    plan = Plan(models=("rows",), faults=(), seconds=200, transactions=1_000, pairs=100, keys=4)
+    recorded, _ = recorded_on(kafka, minio, tmp_path, plan, worker_module=LETS_PHANTOMS_IN)
+    (rows,) = recorded.histories
+    found, anomalies, verdict = check_rows(rows, tmp_path)
+    assert found
+    assert any("predicate" in each or "phantom" in each for each in anomalies)
+    assert verdict.valid is False
+    assert any("2 have committed" in each for each in recorded.paired.problems)
 
 
 @pytest.mark.slow

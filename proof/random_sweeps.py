@@ -1,0 +1,59 @@
+"""Random requests that work on whole partitions, and on the rows of entities that these meet.
+
+What a sweep does stands in `proof.partition_steps`.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from proof.chaos_app import PROGRAMMED, key_of
+from proof.random_requests import Steps, request_key
+from proof.random_rows import ENTITIES, SHELVES, row_step
+from proof.row_steps import MODULUS, RANKS
+from styx.messages import Request
+
+STEPS_MAX: Final = 3
+_ENDS: Final = ([0, 0], [0, 0], [1, 0], [0, 2])
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def random_sweep(rng: Random, request_id: str) -> Request:
+    """One request for `proof.chaos_app.app`: half of them change rows of an entity, the others sweep."""
+    index = rng.randrange(len(PROGRAMMED))
+    key = request_key(key_of(index, rng.randrange(ENTITIES)))
+    steps: Steps = [row_step(rng)]
+    if rng.random() < 0.5:
+        steps.insert(rng.randrange(2), _all(rng))
+        if rng.random() < 0.3:
+            steps.append(["if", rng.randint(1, 6), [row_step(rng)], [_all(rng)]])
+    if rng.random() < 0.5:
+        steps.append(["mix", rng.randrange(100)])
+    return Request(request_id, PROGRAMMED[index].name, key, "run", _encode([steps]))
+
+
+def random_survey(rng: Random, request_id: str) -> Request:
+    """One read-only request that sweeps, and at times tries to write."""
+    index = rng.randrange(len(PROGRAMMED))
+    key = request_key(key_of(index, rng.randrange(ENTITIES)))
+    steps = [_step(rng, reading=rng.random() < 0.95) for _ in range(rng.randint(1, STEPS_MAX))]
+    survey = ["survey", rng.choice(["sync", "async"]), rng.randrange(len(PROGRAMMED)), steps]
+    return Request(request_id, PROGRAMMED[index].name, key, "look", _encode([[survey]]))
+
+
+def _all(rng: Random) -> list[Any]:
+    steps = [_step(rng) for _ in range(rng.randint(1, STEPS_MAX))]
+    if rng.random() < 0.3:
+        visit = ["visit", rng.choice(["sync", "async"]), rng.randrange(ENTITIES), [row_step(rng)]]
+        steps.insert(rng.randint(0, len(steps)), visit)
+    return ["all", rng.choice(["sync", "sync", "async"]), rng.randrange(len(PROGRAMMED)), steps]
+
+
+def _step(rng: Random, reading: bool = False) -> list[Any]:
+    name = rng.choice(["scan", "ids", "count"] if reading else ["scan", "ids", "count", "bump", "bump", "purge"])
+    bounds = [0, MODULUS] if rng.random() < 0.5 else sorted([rng.randint(0, RANKS), rng.randint(1, RANKS)])
+    ends = rng.choice(_ENDS) if name in ("scan", "ids") else []
+    return [name, 0 if rng.random() < 0.8 else 1, rng.randrange(SHELVES), *bounds, *ends]

@@ -1,0 +1,96 @@
+"""Mutation proof for partition functions: each rule of theirs, broken on purpose, is caught by the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+
+import pytest
+
+from styx.model.access import Access
+from styx.model.partitioning import KeySpace, PartitionNumbers
+from styx.relational.index_range import Group, Position, RowKey, TableIndex
+from styx.relational.partition_index import PartitionIndex
+from styx.state.sorted_index import SortedIndex
+from styx.worker import range_validation, validation
+from styx.worker.slot import Slot
+from styx.worker.transaction_rows import TransactionRows
+from styx.worker.written_rows import WrittenIndex, WrittenRows
+from tests.plain_form import plain_form
+from tests.simulation.mutation import Mutation, assert_caught
+
+pytestmark = plain_form
+
+BUSY = {"sweeps": 1.0}
+
+
+def groups_have_no_partition(patch: pytest.MonkeyPatch) -> None:
+    """All rows of a slot are of each of its partitions; the serial reference finds those of all slots."""
+    original = PartitionIndex.entry
+
+    def entry(self: PartitionIndex, key: RowKey, data: bytes, n_slots: int) -> tuple[Group, Position] | None:
+        found = original(self, key, data, n_slots)
+        assert found is not None
+        return (0, *found[0][1:]), found[1]
+
+    patch.setattr(PartitionIndex, "entry", entry)
+
+
+def partitions_are_counted_by_another_number_of_slots(patch: pytest.MonkeyPatch) -> None:
+    original = PartitionIndex.entry
+    patch.setattr(PartitionIndex, "entry", lambda self, key, data, n_slots: original(self, key, data, n_slots + 1))
+
+
+def a_partition_is_on_the_slot_of_its_number_as_a_key(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PartitionNumbers, "partition_of", KeySpace.partition_of)
+
+
+def partition_wide_ranges_are_not_validated(patch: pytest.MonkeyPatch) -> None:
+    original = range_validation.conflicts_of_ranges
+
+    def conflicts_of_ranges(slot: Slot, accesses: Iterable[tuple[int, Access]], gone: Container[int]) -> set[int]:
+        for footprint in slot.querying:
+            assert footprint.rows is not None
+            footprint.rows.ranges = [each for each in footprint.rows.ranges if not _is_wide(each[1].index)]
+        return original(slot, accesses, gone)
+
+    patch.setattr(validation, "conflicts_of_ranges", conflicts_of_ranges)
+
+
+def partition_wide_queries_do_not_see_own_writes(patch: pytest.MonkeyPatch) -> None:
+    original = TransactionRows.seen
+
+    def seen(self: TransactionRows, index: TableIndex, chain: bytes) -> WrittenIndex:
+        return WrittenRows().of(index, self.n_slots) if _is_wide(index) else original(self, index, chain)
+
+    patch.setattr(TransactionRows, "seen", seen)
+
+
+def commits_do_not_reach_partition_wide_indexes(patch: pytest.MonkeyPatch) -> None:
+    original = SortedIndex.move
+
+    def move(self: SortedIndex, key: RowKey, before: bytes | None, after: bytes | None) -> None:
+        if not _is_wide(self._index):
+            original(self, key, before, after)
+
+    patch.setattr(SortedIndex, "move", move)
+
+
+def _is_wide(index: TableIndex) -> bool:
+    return isinstance(index, PartitionIndex)
+
+
+MUTATIONS: list[Mutation] = [
+    groups_have_no_partition,
+    partitions_are_counted_by_another_number_of_slots,
+    a_partition_is_on_the_slot_of_its_number_as_a_key,
+    partition_wide_ranges_are_not_validated,
+    partition_wide_queries_do_not_see_own_writes,
+    commits_do_not_reach_partition_wide_indexes,
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+def test_the_simulator_catches(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutation(monkeypatch)
+    assert_caught(mutation, BUSY, cluster=False)
