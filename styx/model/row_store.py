@@ -44,7 +44,7 @@ class RowStore:
         """Counts operations; raises as every use of a context's methods does."""
         context = self.context
         left = context._left
-        if left < operations or left <= 0:
+        if left < operations or left < 0:
             context._refuse()
         context._left = left - operations
 

@@ -362,6 +362,15 @@ def test_each_row_counts_as_an_operation() -> None:
         rows.select()
 
 
+def test_a_query_that_finds_nothing_may_be_the_last_operation() -> None:
+    operator = Operator("shop")
+    table = operator.table("rows", Row, key="id")
+    rows = Memory(operator, limits=Limits(operations_max=1)).context(operator).rows(table)
+    assert done(rows.select()) == []
+    with pytest.raises(OperationLimitExceeded):
+        rows.select()
+
+
 def test_a_row_has_a_limited_size() -> None:
     operator = Operator("shop")
     table = operator.table("rows", Row, key="id")
