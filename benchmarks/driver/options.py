@@ -181,8 +181,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument(
         "--lose",
-        metavar="OPERATOR.FUNCTION[=SHARE]",
-        help="embedded: what this function writes is lost in so many of its invocations "
+        metavar="OPERATOR.FUNCTION[/TABLE][=SHARE]",
+        help="embedded: what this function writes, or writes to this table, is lost in so many of its invocations "
         f"(default {SHARE_DEFAULT:g}), to show that the audit notices",
     )
 

@@ -33,16 +33,25 @@ async def read_each(
     client: Client, operator: Operator, keys: Iterable[Any], function: Any, *arguments: Any
 ) -> dict[Any, Any]:
     """The result of `function` for each entity, or `Unread`, by key."""
-    wanted = list(keys)
-    found: dict[Any, Any] = {}
+    found = await read_all(client, operator, [(key, arguments) for key in keys], function)
+    return {key: result for (key, _), result in found.items()}
+
+
+async def read_all(
+    client: Client, operator: Operator | str, reads: Iterable[tuple[Any, tuple[Any, ...]]], function: Any
+) -> dict[tuple[Any, tuple[Any, ...]], Any]:
+    """The result of `function` for each (key, arguments), or `Unread`."""
+    wanted = list(reads)
+    found: dict[tuple[Any, tuple[Any, ...]], Any] = {}
     for first in range(0, len(wanted), IN_FLIGHT_MAX):
         left = wanted[first : first + IN_FLIGHT_MAX]
         for _ in range(ATTEMPTS_MAX):
             answers = await asyncio.gather(
-                *(client.submit(operator, key, function, *arguments) for key in left), return_exceptions=True
+                *(client.submit(operator, key, function, *arguments) for key, arguments in left),
+                return_exceptions=True,
             )
-            found.update((key, _result(answer)) for key, answer in zip(left, answers, strict=True))
-            left = [key for key, answer in zip(left, answers, strict=True) if _worth_repeating(answer)]
+            found.update((read, _result(answer)) for read, answer in zip(left, answers, strict=True))
+            left = [read for read, answer in zip(left, answers, strict=True) if _worth_repeating(answer)]
             if not left:
                 break
     return found

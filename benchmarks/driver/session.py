@@ -13,6 +13,7 @@ from typing import Any, Final
 from benchmarks.driver.accompanied import Accompanied, Company
 from benchmarks.driver.clients import ClientHere, ClientProcesses, Clients
 from benchmarks.driver.deployment.base import Deployment
+from benchmarks.driver.loading import load
 from benchmarks.driver.measure import Tell, measure
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Probe
@@ -58,11 +59,11 @@ class Session:
         """Loads the data set, and replaces entities that exist. Raises `LoadFailed`."""
         async with self.deployment.open_client() as client:
             for loading in self.workload.initial():
-                pairs = _told(loading.pairs, loading.size, loading.operator.name, self.say)
+                pairs = _told(loading.pairs, loading.size, loading.name, self.say)
                 started_s = time.monotonic()
-                await client.load(loading.operator, pairs, replace=True, timeout=LOAD_SECONDS_MAX)
+                await load(client, loading._replace(pairs=pairs), LOAD_SECONDS_MAX)
                 seconds = time.monotonic() - started_s
-                self.say(f"loaded {loading.size} {loading.operator.name} in {seconds:.1f} s")
+                self.say(f"loaded {loading.size} {loading.name} in {seconds:.1f} s")
 
     @asynccontextmanager
     async def clients(self, plan: LoadPlan, timeout_s: float) -> AsyncIterator[Clients]:

@@ -14,6 +14,7 @@ from styx.client.base import Client
 from styx.messages import Reply
 from styx.model.app import App
 from styx.model.operator import Operator
+from styx.relational.table import Table
 
 
 class Planned(NamedTuple):
@@ -27,11 +28,19 @@ class Planned(NamedTuple):
 
 
 class Loading(NamedTuple):
-    """One operator's initial state, for `Client.load`; `size` is the number of pairs, for the progress line."""
+    """One operator's initial state, or the initial rows of one of its tables; `size` is the number of pairs, for the
+    progress line. A pair is an entity's key, and its state or one of its rows.
+    """
 
     operator: Operator
     size: int
     pairs: Iterable[tuple[Any, Any]]
+    table: Table | None = None
+
+    @property
+    def name(self) -> str:
+        """The table's or operator's."""
+        return self.operator.name if self.table is None else self.table.name
 
 
 class Audit(NamedTuple):

@@ -7,12 +7,13 @@ by `python -m benchmarks.micro.instructions ROW`.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from benchmarks.driver.workload import Loading
 from benchmarks.micro import bank
 from benchmarks.micro.engine_loop import EngineLoop
 from benchmarks.reference.transfers import START_BALANCE, transfers
@@ -31,8 +32,8 @@ from styx.model.partitioning import Key
 N_SLOTS: Final = 4
 SEED: Final = 7
 
-State = Mapping[tuple[Operator, Key], Any]
-"""Values by operator and key."""
+State = Iterable[Loading]
+"""States of entities, and rows of their tables."""
 
 
 class Sent(NamedTuple):
@@ -54,7 +55,7 @@ class Row(NamedTuple):
     title: str
     app: App
     requests: Callable[[int], list[Sent]]
-    state: Callable[[], State] = dict
+    state: Callable[[], State] = list
     keys: int = 0
     few: int = 2_000
     many: int = 7_000
@@ -73,10 +74,20 @@ class Row(NamedTuple):
     def engine(self) -> EngineLoop:
         """A new engine that holds the state."""
         engine = EngineLoop(self.app, N_SLOTS)
-        for (operator, key), value in self.state().items():
-            table = engine.worker.slots[operator.slot_of(key, N_SLOTS)].state.table(operator.name)
-            table.commit(-1, {key: operator.encode_state(value)})
+        for loading in self.state():
+            operator, table = loading.operator, loading.table
+            name = operator.name if table is None else table.full_name
+            encode = operator.encode_state if table is None else table.row_type.encode
+            for key, value in loading.pairs:
+                whole = key if table is None else (*_parts(key), *table.parts_of(value))
+                slot = engine.worker.slots[operator.slot_of(key, N_SLOTS)].state
+                slot.table(name).commit(-1, {whole: encode(value)})
         return engine
+
+
+def _parts(key: Key) -> tuple[Any, ...]:
+    """The parts of an entity's key, with which its rows' keys begin."""
+    return key if isinstance(key, tuple) else (key,)
 
 
 def _plain(key: Key) -> Any:
@@ -92,7 +103,7 @@ def _transfers(keys: int, count: int) -> list[Sent]:
 
 
 def _accounts(keys: int) -> State:
-    return {(bank.account, key): {"balance": START_BALANCE} for key in range(keys)}
+    return [Loading(bank.account, keys, ((key, {"balance": START_BALANCE}) for key in range(keys)))]
 
 
 def _bank(title: str, keys: int) -> Row:
@@ -131,10 +142,7 @@ def _tpcc(at_home: str) -> Row:
         generator = workload.generator(0, 1, SEED)
         return [Sent(*generator.next()[1:]) for _ in range(count)]
 
-    def state() -> State:
-        return {(each.operator, key): value for each in workload.initial() for key, value in each.pairs}
-
-    return Row(f"TPC-C, one warehouse, {at_home} functions", tpcc_app, requests, state, few=300, many=1_300)
+    return Row(f"TPC-C, one warehouse, {at_home} functions", tpcc_app, requests, workload.initial, few=300, many=1_300)
 
 
 ROWS: Final = {

@@ -79,7 +79,7 @@ class StatusLine(Row):
 
 
 class OrderStatusAnswer(Row):
-    """The result of `customer.order_status` and `customer_name.order_status`: the customer's last order."""
+    """The result of `district.order_status`: the customer's last order."""
 
     c_id: int
     first: str

@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks.tpcc import by_name, delivery, new_order, order_status, payment, reads, stock_level, tables
+from benchmarks.tpcc import delivery, new_order, order_status, payment, reads, stock_level, tables
 from styx import App
 
-FILES = (new_order, payment, order_status, delivery, stock_level, by_name, reads)
+FILES = (new_order, payment, order_status, delivery, stock_level, reads)
 """The modules of the functions. Importing a module registers its functions with the tables."""
 
-app = App(
-    "tpcc",
-    [
-        tables.warehouse,
-        tables.district,
-        tables.customer,
-        tables.history,
-        tables.new_order,
-        tables.order,
-        tables.order_line,
-        tables.item,
-        tables.stock,
-        tables.customer_name,
-        tables.customer_order,
-        tables.undelivered,
-    ],
-)
+app = App("tpcc", [tables.warehouse, tables.district])

@@ -128,7 +128,7 @@ class Auditor:
     async def _orders(self, key: tuple[int, int], row: District, initial: District) -> OrdersLedger:
         w_tax = places.warehouse_row(self._settings, key[0]).tax
         customers = people.customers(self._settings, *key)
-        buyers = [Buyer("", "", 0), *(Buyer(row.last, row.credit, row.discount) for row in customers)]
+        buyers = [Buyer("", "", 0), *(Buyer(row.last_name, row.credit, row.discount) for row in customers)]
         terms = Terms(w_tax, initial.tax, buyers, self._catalogue)
         orders = OrdersLedger(key, row.next_o_id, self._settings, self._told, terms, self._supplies)
         last = max(row.next_o_id, self._settings.orders)

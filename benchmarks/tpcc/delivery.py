@@ -27,56 +27,41 @@ async def local_delivery(ctx: Context, carrier_id: int) -> list[int | None]:
 
 async def _deliver(ctx: Context, carrier_id: int) -> list[int | None]:
     districts = range(1, tables.DISTRICTS + 1)
-    return [await ctx.call(tables.undelivered, deliver_oldest, (ctx.key, d), (carrier_id,)) for d in districts]
+    return [await ctx.call(tables.district, deliver_oldest, (ctx.key, d), (carrier_id,)) for d in districts]
 
 
-@tables.undelivered.register
+@tables.district.register
 async def deliver_oldest(ctx: Context, carrier_id: int) -> int | None:
-    """Delivers this district's oldest order, whose number is returned, if there is one."""
-    w_id, d_id = ctx.key
-    o_id: int = there(ctx, "index of undelivered orders", await ctx.get())
-    if not await ctx.call(tables.new_order, dequeue, (w_id, d_id, o_id)):
+    """Delivers this district's oldest order, whose number is returned, if there is one, and charges its customer."""
+    undelivered = ctx.rows(tables.new_order)
+    oldest = await undelivered.keys(first=1)
+    if not oldest:
         return None
-    await ctx.put(o_id + 1)
-    ctx.call_async(tables.order, hand_over, (w_id, d_id, o_id), (carrier_id,))
+    o_id: int = oldest[0]
+    await undelivered.delete(o_id)
+    orders = ctx.rows(tables.order)
+    order = there(ctx, "order", await orders.get(o_id), o_id)
+    order.carrier_id = carrier_id
+    await orders.put(order)
+    await _charge(ctx, order.c_id, await _deliver_lines(ctx, o_id))
     return o_id
 
 
-@tables.new_order.register
-async def dequeue(ctx: Context) -> bool:
-    """Deletes this order from those to be delivered; False if it is not among them."""
-    if await ctx.get() is None:
-        return False
-    await ctx.delete()
-    return True
-
-
-@tables.order.register
-async def hand_over(ctx: Context, carrier_id: int) -> None:
-    """Gives this order to the carrier, and charges its customer for it."""
-    w_id, d_id, o_id = ctx.key
-    order: tables.Order = there(ctx, "order", await ctx.get())
-    order.carrier_id = carrier_id
-    await ctx.put(order)
+async def _deliver_lines(ctx: Context, o_id: int) -> int:
+    """The lines of this order are delivered now; their amount in cents."""
+    rows = ctx.rows(tables.order_line)
     amount = 0
-    for number in range(1, order.ol_cnt + 1):
-        amount += await ctx.call(tables.order_line, deliver_line, (w_id, d_id, o_id, number))
-    ctx.call_async(tables.customer, charge, (w_id, d_id, order.c_id), (amount,))
+    for line in await rows.select(o_id=o_id):
+        line.delivery_d = now_us(ctx)
+        await rows.put(line)
+        amount += line.amount
+    return amount
 
 
-@tables.order_line.register
-async def deliver_line(ctx: Context) -> int:
-    """This line is delivered now; its amount in cents."""
-    line: tables.OrderLine = there(ctx, "order line", await ctx.get())
-    line.delivery_d = now_us(ctx)
-    await ctx.put(line)
-    return line.amount
-
-
-@tables.customer.register
-async def charge(ctx: Context, amount: int) -> None:
+async def _charge(ctx: Context, c_id: int, amount: int) -> None:
     """This customer owes `amount` cents more, for an order that is delivered."""
-    customer: tables.Customer = there(ctx, "customer", await ctx.get())
+    rows = ctx.rows(tables.customer)
+    customer = there(ctx, "customer", await rows.get(c_id), c_id)
     customer.balance += amount
     customer.delivery_cnt += 1
-    await ctx.put(customer)
+    await rows.put(customer)

@@ -147,9 +147,9 @@ class OrderStatuses:
         places = self._places
         block = []
         for by_name in self._by_name.next_block(count):
-            key = places.warehouse(), places.district(), places.who(by_name)
-            operator = tables.customer_name if by_name else tables.customer
-            block.append(Planned(ORDER_STATUS, operator, key, "order_status", ()))
+            key = places.warehouse(), places.district()
+            arguments = (places.who(by_name),)
+            block.append(Planned(ORDER_STATUS, tables.district, key, "order_status", arguments))
         return block
 
 

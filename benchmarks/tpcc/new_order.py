@@ -2,13 +2,16 @@
 
 The warehouse of an item is another one than the customer's now and then. A terminal knows its own, and sends all other
 orders as local ones. An item that does not exist rolls the whole order back, with all that its earlier lines have done.
+The district writes the order. The home warehouse prices all lines in one call, and takes from its own stock those that
+it supplies; each other warehouse gets one call for its lines.
+Rows under a fresh number are put, not inserted: whether one is there need not be read.
 A call to another warehouse never carries the order's number. That number changes when the transaction is run again
 after others of the district, and each change would cost the lock phase another round.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from benchmarks.tpcc import tables
 from benchmarks.tpcc.answers import NewOrderAnswer, OrderedLine, Wanted
@@ -29,28 +32,28 @@ class ItemNotFound(Exception):
     """The order names an item that is not in the catalogue."""
 
 
-class Terms(tables.Row):
-    """The customer's columns for an order."""
+class Supplied(NamedTuple):
+    """The stock's columns for a line: the quantity left, and the district's text for the line."""
 
-    last: str
-    credit: str
-    discount: int
+    left: int
+    dist_info: str
+    original: bool
 
 
-class Offer(tables.Row):
-    """An item's columns for an order. `original` says that it is of a brand; `price` is in cents."""
+class Offer(NamedTuple):
+    """An item's columns for a line. `original` says that it is of a brand; `price` is in cents."""
 
     name: str
     price: int
     original: bool
 
 
-class Supplied(tables.Row):
-    """The stock's columns for an order: the quantity left, and the district's text for the order's line."""
+class Sale(tables.Row):
+    """The home warehouse's part of an order: W_TAX, each line's item, and the stock of the lines that it supplies."""
 
-    left: int
-    dist_info: str
-    original: bool
+    w_tax: int
+    offers: list[Offer]
+    supplied: list[Supplied]
 
 
 @tables.district.register
@@ -71,41 +74,50 @@ async def _make(ctx: Context, c_id: int, lines: list[Wanted]) -> NewOrderAnswer:
     o_id = district.next_o_id
     district.next_o_id = o_id + 1
     await ctx.put(district)
-    w_tax: int = await ctx.call(tables.warehouse, sales_tax, w_id)
-    terms: Terms = await ctx.call(tables.customer, terms_of_sale, (w_id, d_id, c_id))
-    all_local = all(wanted.supply_w_id == w_id for wanted in lines)
-    ctx.call_async(tables.order, enter, (w_id, d_id, o_id), (c_id, len(lines), all_local))
-    ctx.call_async(tables.new_order, enqueue, (w_id, d_id, o_id))
-    ctx.call_async(tables.customer_order, point_to, (w_id, d_id, c_id), (o_id,))
-    ordered = [await order_item(ctx, o_id, number, wanted) for number, wanted in enumerate(lines, 1)]
+    customer = there(ctx, "customer", await ctx.rows(tables.customer).get(c_id), c_id)
+    sale: Sale = await ctx.call(tables.warehouse, sell, w_id, (d_id, lines))
+    supplied = await _supplied(ctx, lines, sale.supplied)
+    all_local = len(sale.supplied) == len(lines)
+    await ctx.rows(tables.order).put(tables.OrderRow(c_id, now_us(ctx), None, len(lines), int(all_local), o_id))
+    await ctx.rows(tables.new_order).put(tables.NewOrderRow(o_id))
+    ordered = await _enter_lines(ctx, o_id, lines, sale.offers, supplied)
     return NewOrderAnswer(
         o_id,
         now_us(ctx),
-        terms.last,
-        terms.credit,
-        terms.discount,
-        w_tax,
+        customer.last_name,
+        customer.credit,
+        customer.discount,
+        sale.w_tax,
         district.tax,
-        total([line.amount for line in ordered], terms.discount, w_tax + district.tax),
+        total([line.amount for line in ordered], customer.discount, sale.w_tax + district.tax),
         ordered,
     )
 
 
-async def order_item(ctx: Context, o_id: int, number: int, wanted: Wanted) -> OrderedLine:
-    """Line `number` of this district's order `o_id`: takes the item from stock and writes the line down."""
+async def _supplied(ctx: Context, lines: list[Wanted], at_home: list[Supplied]) -> list[Supplied]:
+    """What was taken from stock for each line: at home already, from other warehouses now."""
     w_id, d_id = ctx.key
-    i_id, supply_w_id, quantity = wanted.i_id, wanted.supply_w_id, wanted.quantity
-    item: Offer = await ctx.call(tables.item, offer, (w_id, i_id))
-    taken: Supplied = await ctx.call(tables.stock, supply, (supply_w_id, i_id), (d_id, quantity, supply_w_id != w_id))
-    amount = quantity * item.price
-    ctx.call_async(
-        tables.order_line,
-        enter_line,
-        (w_id, d_id, o_id, number),
-        (i_id, supply_w_id, quantity, amount, taken.dist_info),
-    )
-    brand = "B" if item.original and taken.original else "G"
-    return OrderedLine(item.name, taken.left, brand, item.price, amount)
+    taken = {w_id: iter(at_home)}
+    for other in dict.fromkeys(line.supply_w_id for line in lines if line.supply_w_id != w_id):
+        theirs = [line for line in lines if line.supply_w_id == other]
+        taken[other] = iter(await ctx.call(tables.warehouse, supply, other, (d_id, theirs)))
+    return [next(taken[line.supply_w_id]) for line in lines]
+
+
+async def _enter_lines(
+    ctx: Context, o_id: int, lines: list[Wanted], offers: list[Offer], supplied: list[Supplied]
+) -> list[OrderedLine]:
+    """Inserts the lines of this district's order `o_id`."""
+    rows = ctx.rows(tables.order_line)
+    ordered = []
+    for number, (line, item, taken) in enumerate(zip(lines, offers, supplied, strict=True), 1):
+        amount = line.quantity * item.price
+        await rows.put(
+            tables.OrderLineRow(line.i_id, line.supply_w_id, None, line.quantity, amount, taken.dist_info, o_id, number)
+        )
+        brand = "B" if item.original and taken.original else "G"
+        ordered.append(OrderedLine(item.name, taken.left, brand, item.price, amount))
+    return ordered
 
 
 def total(amounts: list[int], discount: int, taxes: int) -> int:
@@ -115,61 +127,41 @@ def total(amounts: list[int], discount: int, taxes: int) -> int:
 
 
 @tables.warehouse.register
-async def sales_tax(ctx: Context) -> int:
-    """W_TAX, in ten-thousandths."""
+async def sell(ctx: Context, d_id: int, lines: list[Wanted]) -> Sale:
+    """Prices all lines of an order of this warehouse's district `d_id`, and takes from stock those that it supplies.
+
+    Raises `ItemNotFound`.
+    """
+    w_id = ctx.key
     warehouse: tables.Warehouse = there(ctx, "warehouse", await ctx.get())
-    return warehouse.tax
+    catalogue = ctx.rows(tables.item)
+    offers = []
+    for line in lines:
+        item = await catalogue.get(line.i_id)
+        if item is None:
+            raise ItemNotFound("Item number is not valid")
+        offers.append(Offer(item.name, item.price, ORIGINAL in item.data))
+    own = [line for line in lines if line.supply_w_id == w_id]
+    return Sale(warehouse.tax, offers, await _take(ctx, d_id, own, remote=False))
 
 
-@tables.customer.register
-async def terms_of_sale(ctx: Context) -> Terms:
-    """Who this customer is to an order."""
-    customer: tables.Customer = there(ctx, "customer", await ctx.get())
-    return Terms(customer.last, customer.credit, customer.discount)
+@tables.warehouse.register
+async def supply(ctx: Context, d_id: int, lines: list[Wanted]) -> list[Supplied]:
+    """Takes the lines of another warehouse's order out of this stock, for a district with the number `d_id`."""
+    return await _take(ctx, d_id, lines, remote=True)
 
 
-@tables.item.register
-async def offer(ctx: Context) -> Offer:
-    """This item as the catalogue has it. Raises `ItemNotFound`."""
-    item: tables.Item | None = await ctx.get()
-    if item is None:
-        raise ItemNotFound("Item number is not valid")
-    return Offer(item.name, item.price, ORIGINAL in item.data)
-
-
-@tables.stock.register
-async def supply(ctx: Context, d_id: int, quantity: int, remote: bool) -> Supplied:
-    """Takes `quantity` out of this stock for an order of a district with the number `d_id`."""
-    stock: tables.Stock = there(ctx, "stock", await ctx.get())
-    stock.quantity -= quantity
-    if stock.quantity < RESERVE:
-        stock.quantity += RESTOCKED
-    stock.ytd += quantity
-    stock.order_cnt += 1
-    stock.remote_cnt += remote
-    await ctx.put(stock)
-    return Supplied(stock.quantity, stock.dists[d_id - 1], ORIGINAL in stock.data)
-
-
-@tables.order.register
-async def enter(ctx: Context, c_id: int, ol_cnt: int, all_local: bool) -> None:
-    """Inserts this order."""
-    await ctx.put(tables.Order(c_id, now_us(ctx), None, ol_cnt, int(all_local)))
-
-
-@tables.new_order.register
-async def enqueue(ctx: Context) -> None:
-    """Inserts this order among those to be delivered."""
-    await ctx.put(tables.NewOrder())
-
-
-@tables.customer_order.register
-async def point_to(ctx: Context, o_id: int) -> None:
-    """This customer's last order is `o_id` from now on."""
-    await ctx.put(o_id)
-
-
-@tables.order_line.register
-async def enter_line(ctx: Context, i_id: int, supply_w_id: int, quantity: int, amount: int, dist_info: str) -> None:
-    """Inserts this line of an order. `amount` in cents."""
-    await ctx.put(tables.OrderLine(i_id, supply_w_id, None, quantity, amount, dist_info))
+async def _take(ctx: Context, d_id: int, lines: list[Wanted], *, remote: bool) -> list[Supplied]:
+    rows = ctx.rows(tables.stock)
+    supplied = []
+    for line in lines:
+        stock = there(ctx, "stock", await rows.get(line.i_id), line.i_id)
+        stock.quantity -= line.quantity
+        if stock.quantity < RESERVE:
+            stock.quantity += RESTOCKED
+        stock.ytd += line.quantity
+        stock.order_cnt += 1
+        stock.remote_cnt += remote
+        await rows.put(stock)
+        supplied.append(Supplied(stock.quantity, stock.dists[d_id - 1], ORIGINAL in stock.data))
+    return supplied

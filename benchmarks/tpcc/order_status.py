@@ -4,56 +4,27 @@ from __future__ import annotations
 
 from benchmarks.tpcc import tables
 from benchmarks.tpcc.answers import OrderStatusAnswer, StatusLine
+from benchmarks.tpcc.customers import customer_of
 from benchmarks.tpcc.rows import there
 from styx import Context
 
 
-class OrderShown(tables.Row):
-    """An order as its customer sees it."""
-
-    entry_d: int
-    carrier_id: int | None
-    lines: list[StatusLine]
-
-
-@tables.customer.register(read_only=True)
-async def order_status(ctx: Context) -> OrderStatusAnswer:
-    """This customer and their last order."""
-    key = w_id, d_id, c_id = ctx.key
-    customer: tables.Customer = there(ctx, "customer", await ctx.get())
-    o_id: int = await ctx.call(tables.customer_order, last_order, key)
-    order: OrderShown = await ctx.call(tables.order, show, (w_id, d_id, o_id))
+@tables.district.register(read_only=True)
+async def order_status(ctx: Context, who: int | str) -> OrderStatusAnswer:
+    """This district's customer `who`, a number or a last name, and their last order."""
+    customer = await customer_of(ctx, who)
+    c_id = customer.c_id
+    last = await ctx.rows(tables.order).select(c_id=c_id, last=1)
+    order = there(ctx, "order of customer", last[0] if last else None, c_id)
+    lines = await ctx.rows(tables.order_line).select(o_id=order.o_id)
     return OrderStatusAnswer(
         c_id,
-        customer.first,
+        customer.first_name,
         customer.middle,
-        customer.last,
+        customer.last_name,
         customer.balance,
-        o_id,
+        order.o_id,
         order.entry_d,
         order.carrier_id,
-        order.lines,
+        [StatusLine(line.i_id, line.supply_w_id, line.quantity, line.amount, line.delivery_d) for line in lines],
     )
-
-
-@tables.customer_order.register(read_only=True)
-async def last_order(ctx: Context) -> int:
-    """The number of this customer's last order."""
-    o_id: int = there(ctx, "order of customer", await ctx.get())
-    return o_id
-
-
-@tables.order.register(read_only=True)
-async def show(ctx: Context) -> OrderShown:
-    """This order and its lines."""
-    order: tables.Order = there(ctx, "order", await ctx.get())
-    key = ctx.key
-    lines = [await ctx.call(tables.order_line, show_line, (*key, n)) for n in range(1, order.ol_cnt + 1)]
-    return OrderShown(order.entry_d, order.carrier_id, lines)
-
-
-@tables.order_line.register(read_only=True)
-async def show_line(ctx: Context) -> StatusLine:
-    """This line of an order."""
-    line: tables.OrderLine = there(ctx, "order line", await ctx.get())
-    return StatusLine(line.i_id, line.supply_w_id, line.quantity, line.amount, line.delivery_d)

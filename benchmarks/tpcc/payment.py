@@ -11,6 +11,7 @@ from typing import Final
 
 from benchmarks.tpcc import tables
 from benchmarks.tpcc.answers import PaidCustomer, PaymentAnswer
+from benchmarks.tpcc.customers import customer_of
 from benchmarks.tpcc.rows import now_us, there
 from styx import Context
 
@@ -41,9 +42,8 @@ async def _take(ctx: Context, d_id: int, c_w_id: int, c_d_id: int, who: int | st
     warehouse.ytd += amount
     await ctx.put(warehouse)
     d_name: str = await ctx.call(tables.district, take_in, (w_id, d_id), (amount,))
-    table = tables.customer_name if isinstance(who, str) else tables.customer
     h_data = f"{warehouse.name}    {d_name}"
-    customer: PaidCustomer = await ctx.call(table, "pay", (c_w_id, c_d_id, who), (w_id, d_id, h_data, amount))
+    customer: PaidCustomer = await ctx.call(tables.district, pay, (c_w_id, c_d_id), (who, w_id, d_id, h_data, amount))
     return PaymentAnswer(warehouse.name, d_name, now_us(ctx), customer)
 
 
@@ -56,11 +56,14 @@ async def take_in(ctx: Context, amount: int) -> str:
     return district.name
 
 
-@tables.customer.register
-async def pay(ctx: Context, w_id: int, d_id: int, h_data: str, amount: int) -> PaidCustomer:
-    """Takes `amount` cents off what this customer owes, paid at district `d_id` of warehouse `w_id`."""
-    key = c_w_id, c_d_id, c_id = ctx.key
-    customer: tables.Customer = there(ctx, "customer", await ctx.get())
+@tables.district.register
+async def pay(ctx: Context, who: int | str, w_id: int, d_id: int, h_data: str, amount: int) -> PaidCustomer:
+    """Takes `amount` cents off what this district's customer `who` owes, paid at district `d_id` of warehouse
+    `w_id`.
+    """
+    c_w_id, c_d_id = ctx.key
+    customer = await customer_of(ctx, who)
+    c_id = customer.c_id
     customer.balance -= amount
     customer.ytd_payment += amount
     customer.payment_cnt += 1
@@ -69,22 +72,18 @@ async def pay(ctx: Context, w_id: int, d_id: int, h_data: str, amount: int) -> P
         note = f"{c_id} {c_d_id} {c_w_id} {d_id} {w_id} {amount / 100:.2f} | "
         customer.data = (note + customer.data)[:DATA_MAX]
         shown = customer.data[:DATA_SHOWN]
-    await ctx.put(customer)
-    ctx.call_async(tables.history, record, (*key, customer.payment_cnt), (w_id, d_id, amount, h_data))
+    await ctx.rows(tables.customer).put(customer)
+    await ctx.rows(tables.history).put(
+        tables.HistoryRow(w_id, d_id, now_us(ctx), amount, h_data, c_id, customer.payment_cnt)
+    )
     return PaidCustomer(
         c_id,
-        customer.first,
+        customer.first_name,
         customer.middle,
-        customer.last,
+        customer.last_name,
         customer.credit,
         customer.discount,
         customer.balance,
         customer.payment_cnt,
         shown,
     )
-
-
-@tables.history.register
-async def record(ctx: Context, w_id: int, d_id: int, amount: int, h_data: str) -> None:
-    """Inserts this payment, of `amount` cents."""
-    await ctx.put(tables.History(w_id, d_id, now_us(ctx), amount, h_data))

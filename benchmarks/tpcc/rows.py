@@ -17,10 +17,14 @@ class NoSuchRow(Exception):
     """A transaction needs a row that is not there."""
 
 
-def there(ctx: Context, table: str, row: R | None) -> R:
-    """The row of `table` that `ctx` is at, if it is there; raises `NoSuchRow`."""
+def there(ctx: Context, table: str, row: R | None, *key: int | str) -> R:
+    """The row of `table`, if it is there: the entity's own one, or the one with this primary key of its table.
+
+    Raises `NoSuchRow`.
+    """
     if row is None:
-        raise NoSuchRow(f"there is no {table} {ctx.key}")
+        entity = ctx.key if isinstance(ctx.key, tuple) or not key else (ctx.key,)
+        raise NoSuchRow(f"there is no {table} {(*entity, *key) if key else entity}")
     return row
 
 

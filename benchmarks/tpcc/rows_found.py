@@ -11,9 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from benchmarks.driver.reading import Unread, read_each
+from benchmarks.driver.reading import Unread, read_all, read_each
 from styx.client.base import Client
 from styx.model.operator import Operator
+from styx.relational.table import Table
 
 REQUESTS_AT_ONCE: Final = 8
 """Each of which asks for up to some hundreds of rows."""
@@ -24,23 +25,22 @@ class Unreadable(Exception):
 
 
 async def rows_found(
-    client: Client, operator: Operator, prefix: tuple[int, ...], last: int, function: Any, each: int, kind: Any
+    client: Client, table: Table, key: tuple[int, ...], last: int, function: Any, each: int, kind: Any
 ) -> AsyncIterator[tuple[int, Any]]:
-    """The results of `function` for the keys that begin with `prefix` and end in 1 to at least `last`, by that number.
+    """The results of `function` for the rows that are numbered from 1 to at least `last`, by that number.
 
-    A request asks for up to `each` of them; `kind` is the type of one. Raises `Unreadable`.
+    `key` is the entity's key and, if there are more columns before the number, those of the primary key. A request asks
+    for up to `each` rows; `kind` is the type of one. Raises `Unreadable`.
     """
     each = min(each, last)
     firsts = range(1, last + 1, each)
     windows = [firsts[at : at + REQUESTS_AT_ONCE] for at in range(0, len(firsts), REQUESTS_AT_ONCE)]
-    reading = [
-        asyncio.ensure_future(_window(client, operator, prefix, window, function, each)) for window in windows[:1]
-    ]
+    reading = [asyncio.ensure_future(_window(client, table, key, window, function, each)) for window in windows[:1]]
     try:
         for number, window in enumerate(windows):
             found = await reading.pop()
             for later in windows[number + 1 : number + 2]:
-                reading.append(asyncio.ensure_future(_window(client, operator, prefix, later, function, each)))
+                reading.append(asyncio.ensure_future(_window(client, table, key, later, function, each)))
             for first, rows in zip(window, found, strict=True):
                 for at, row in enumerate(msgspec.convert(rows, list[kind])):
                     yield first + at, row
@@ -52,18 +52,20 @@ async def rows_found(
 async def all_of(client: Client, operator: Operator, keys: Sequence[Any], function: Any, kind: Any) -> dict[Any, Any]:
     """The result of `function` for each of these keys. Raises `Unreadable`."""
     found = await read_each(client, operator, keys, function)
-    return {key: msgspec.convert(_there(operator, key, found[key]), kind) for key in keys}
+    return {key: msgspec.convert(_there(operator.name, key, found[key]), kind) for key in keys}
 
 
 async def _window(
-    client: Client, operator: Operator, prefix: tuple[int, ...], firsts: Sequence[int], function: Any, each: int
+    client: Client, table: Table, key: tuple[int, ...], firsts: Sequence[int], function: Any, each: int
 ) -> list[Any]:
-    keys = [(*prefix, first) for first in firsts]
-    found = await read_each(client, operator, keys, function, each)
-    return [_there(operator, key, found[key]) for key in keys]
+    parts = table.entity_parts
+    entity, behind = key[:parts] if parts > 1 else key[0], key[parts:]
+    reads = [(entity, (*behind, first, each)) for first in firsts]
+    found = await read_all(client, table.operator, reads, function)
+    return [_there(table.name, (*key, first), found[read]) for first, read in zip(firsts, reads, strict=True)]
 
 
-def _there(operator: Operator, key: Any, result: Any) -> Any:
+def _there(table: str, key: Any, result: Any) -> Any:
     if isinstance(result, Unread):
-        raise Unreadable(f"{operator.name} {key}: {result}")
+        raise Unreadable(f"{table} {key}: {result}")
     return result

@@ -1,9 +1,13 @@
-"""The nine tables of TPC-C (clause 1.3) as operators, and the two indexes that its transactions need. Rows only: what
-happens to them is in the files of the transactions.
+"""The nine tables of TPC-C (clause 1.3) as two operators with tables, and the two indexes that its transactions need.
+Rows only: what happens to them is in the files of the transactions.
 
-A row is an entity, its primary key the entity's key. Everything of a warehouse is in one partition, since every key
-begins with the warehouse and `partition_key` is that number; so the catalogue ITEM, which no transaction writes, has a
-copy for each warehouse. Columns of a key are not repeated in its row. Rows are arrays on the wire and in the state.
+A warehouse is an entity that owns its rows of STOCK and ITEM. A district is an entity that owns its customers, their
+orders and payments. WAREHOUSE and DISTRICT are these entities' states. Everything of a warehouse is in one partition,
+since every key begins with the warehouse and `partition_key` is that number; so the catalogue ITEM, which no
+transaction writes, has a copy for each warehouse. Rows are arrays on the wire and in the state.
+
+A type such as `Stock` has the columns that an audit compares. The row of a table, such as `StockRow`, also has the
+columns of its primary key behind them. The columns of the entity's key are in no row.
 
 Amounts of money are whole cents, and rates (taxes, discounts) whole ten-thousandths, so that sums are exact. Times are
 microseconds since 1970.
@@ -11,16 +15,18 @@ microseconds since 1970.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import msgspec
 
-from styx import Operator
+from styx import Index, Operator
 
 DISTRICTS = 10
 """Districts of a warehouse, numbered from 1."""
 
 
 def warehouse_of(key: tuple[int, ...]) -> int:
-    """The partition key of every table but WAREHOUSE, whose key it is."""
+    """The partition key of a district."""
     return key[0]
 
 
@@ -63,9 +69,9 @@ class Customer(Row):
     `payment_cnt` also counts the customer's rows of HISTORY, `delivery_cnt` the orders delivered.
     """
 
-    first: str
+    first_name: str
     middle: str
-    last: str
+    last_name: str
     address: Address
     phone: str
     since: int
@@ -137,25 +143,67 @@ class Stock(Row):
     data: str
 
 
-_TWO = tuple[int, int]
-_THREE = tuple[int, int, int]
-_FOUR = tuple[int, int, int, int]
+class CustomerRow(Customer):
+    """A row of CUSTOMER, by C_ID."""
+
+    c_id: int
+
+
+class HistoryRow(History):
+    """A row of HISTORY, by C_ID and the number of the payment."""
+
+    c_id: int
+    number: int
+
+
+class NewOrderRow(NewOrder):
+    """A row of NEW-ORDER, by NO_O_ID."""
+
+    o_id: int
+
+
+class OrderRow(Order):
+    """A row of ORDER, by O_ID."""
+
+    o_id: int
+
+
+class OrderLineRow(OrderLine):
+    """A row of ORDER-LINE, by OL_O_ID and OL_NUMBER."""
+
+    o_id: int
+    number: int
+
+
+class ItemRow(Item):
+    """A row of ITEM, by I_ID."""
+
+    i_id: int
+
+
+class StockRow(Stock):
+    """A row of STOCK, by S_I_ID."""
+
+    i_id: int
+
+
+R = TypeVar("R", bound=Row)
+
+
+def with_key(kind: type[R], columns: Row, *key: int) -> R:
+    """The row of type `kind`, such as `StockRow`, with these columns and this primary key."""
+    return kind(*msgspec.structs.astuple(columns), *key)
+
 
 warehouse = Operator("warehouse", key_type=int, state_type=Warehouse)
-district = Operator("district", key_type=_TWO, state_type=District, partition_key=warehouse_of)
-customer = Operator("customer", key_type=_THREE, state_type=Customer, partition_key=warehouse_of)
-history = Operator("history", key_type=_FOUR, state_type=History, partition_key=warehouse_of)
-new_order = Operator("new_order", key_type=_THREE, state_type=NewOrder, partition_key=warehouse_of)
-order = Operator("order", key_type=_THREE, state_type=Order, partition_key=warehouse_of)
-order_line = Operator("order_line", key_type=_FOUR, state_type=OrderLine, partition_key=warehouse_of)
-item = Operator("item", key_type=_TWO, state_type=Item, partition_key=warehouse_of)
-stock = Operator("stock", key_type=_TWO, state_type=Stock, partition_key=warehouse_of)
+item = warehouse.table("item", ItemRow, key="i_id")
+stock = warehouse.table("stock", StockRow, key="i_id")
 
-customer_name = Operator(
-    "customer_name", key_type=tuple[int, int, str], state_type=list[int], partition_key=warehouse_of
+district = Operator("district", key_type=tuple[int, int], state_type=District, partition_key=warehouse_of)
+customer = district.table(
+    "customer", CustomerRow, key="c_id", indexes=[Index("by_name", equal="last_name", order="first_name")]
 )
-"""Index: C_W_ID, C_D_ID, C_LAST to the numbers of the customers of that name, in the order of their first names."""
-customer_order = Operator("customer_order", key_type=_THREE, state_type=int, partition_key=warehouse_of)
-"""Index: C_W_ID, C_D_ID, C_ID to the number of the customer's last order."""
-undelivered = Operator("undelivered", key_type=_TWO, state_type=int, partition_key=warehouse_of)
-"""Index: D_W_ID, D_ID to the number of the district's oldest order that is not delivered, or `next_o_id` for none."""
+history = district.table("history", HistoryRow, key=("c_id", "number"))
+new_order = district.table("new_order", NewOrderRow, key="o_id")
+order = district.table("order", OrderRow, key="o_id", indexes=[Index("by_customer", equal="c_id")])
+order_line = district.table("order_line", OrderLineRow, key=("o_id", "number"))

@@ -185,7 +185,7 @@ class Witness:
                 )
 
     def _order_status(self, planned: Planned, reply: Reply) -> None:
-        w_id, d_id, who = planned.key
+        (w_id, d_id), (who,) = planned.key, planned.arguments
         status = msgspec.convert(reply.result, OrderStatusAnswer)
         by_name = isinstance(who, str)
         self._shown.append(Shown(w_id, d_id, by_name, status, _place(reply)))

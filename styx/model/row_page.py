@@ -6,7 +6,9 @@ to the rows, and may be given to a client.
 
 from __future__ import annotations
 
+import math
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -45,7 +47,15 @@ def position_of(table: Table, index: RowIndex, cursor: Any) -> Position:
         raise BadQuery(f"table {table.full_name}: {shown(cursor)} is no cursor of a page of this query") from None
     if name != index.name:
         raise BadQuery(f"table {table.full_name}: the cursor is of index {name!r}, and the query reads {index.name!r}")
-    return tuple([tuple(value) if type(value) is list else value for value in position])
+    found = tuple([tuple(value) if type(value) is list else value for value in position])
+    if any(_is_nan(part) for value in found for part in (value if type(value) is tuple else (value,))):
+        raise BadQuery(f"table {table.full_name}: a cursor holds a NaN, which has no place in an order")
+    return found
+
+
+def _is_nan(value: Any) -> bool:
+    # Nothing would lie behind it: the page would conflict with no change of the rows that it gives.
+    return value.is_nan() if type(value) is Decimal else type(value) is float and math.isnan(value)
 
 
 def _rest(table: Table, index: RowIndex) -> tuple[Any, ...]:

@@ -98,6 +98,7 @@ class RowStatements:
 
     def _write(self, table: Table, key: RowKey, row: Any, data: bytes) -> None:
         """Writes an encoded row that meets all constraints."""
+        row = table.as_stored(row, data)
         if table.checks or table.delicate:
             table.check(row)
         for index in table.unique:
@@ -116,6 +117,7 @@ class RowStatements:
             raise BadQuery(
                 f"{self._named(table, key)}: its primary key cannot be changed; delete it and insert it anew"
             )
+        row = table.as_stored(row, data)
         if table.checks or table.delicate:
             table.check(row)
         for index in table.unique:

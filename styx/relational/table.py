@@ -41,6 +41,7 @@ class Table:
     """
 
     __slots__ = (
+        "_examined",
         "_plans",
         "_quick_key",
         "across",
@@ -123,6 +124,11 @@ class Table:
         self.delicate: tuple[Column, ...] = tuple(
             column for column in indexed.values() if column.kind is not None and column.kind.may_refuse
         )
+        read_by_checks = {column.name: column for index in self.unique for column in index.columns}
+        self._examined: tuple[Column, ...] = (
+            *self.delicate,
+            *(column for column in read_by_checks.values() if column not in self.delicate),
+        )
         self._plans: dict[Any, Plan] = {}
         kind = self.key[0].kind
         self._quick_key: Any = kind.classes[0] if len(self.key) == 1 and kind is not None and kind.plain else None
@@ -181,19 +187,32 @@ class Table:
 
     # Rows --------------------------------------------------------------------------------------------------
 
-    def check(self, row: Any) -> None:
-        """Raises `CheckViolation` for the first check that the row does not meet, `UnsupportedValue` for a value that
-        an index cannot order, and whatever a check raises.
+    def as_stored(self, row: Any, data: bytes) -> Any:
+        """The row of which `data` are the bytes, as indexes see it: with `0.1` in a column of Decimals, they see
+        `Decimal("0.1")`, which is another number, and with "NaN" one that has no order.
         """
-        for check in self.checks:
-            function = check.function
-            if not function(row):
-                raise CheckViolation(f"table {self.full_name}: {shown(row)} does not meet the check {check.name!r}")
+        for column in self._examined:
+            value = getattr(row, column.name)
+            kind = column.kind
+            assert kind is not None, "a declaration of an index checks it"
+            if type(value) not in kind.classes and value is not None:
+                decode = self.row_type.decode
+                return decode(data)
+        return row
+
+    def check(self, row: Any) -> None:
+        """Raises `UnsupportedValue` for a value that an index cannot order, `CheckViolation` for the first check that
+        the row does not meet, and whatever a check raises. The row is as `as_stored` gives it.
+        """
         for column in self.delicate:
             try:
                 column.stored(getattr(row, column.name))
             except UnsupportedValue as error:
                 raise UnsupportedValue(f"table {self.full_name}, column {column.name!r}: {error}") from None
+        for check in self.checks:
+            function = check.function
+            if not function(row):
+                raise CheckViolation(f"table {self.full_name}: {shown(row)} does not meet the check {check.name!r}")
 
     # Queries -----------------------------------------------------------------------------------------------
 

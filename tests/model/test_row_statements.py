@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -499,3 +500,35 @@ def test_a_value_that_an_index_cannot_order_is_refused() -> None:
         rows.put(Measured(1, float("nan")))
     with pytest.raises(UnsupportedValue, match=r"table shop/rows, column 'at': .* has no time zone"):
         rows.update(1, at=datetime(2026, 1, 1))  # noqa: DTZ001 - on purpose
+
+
+class Priced(msgspec.Struct):
+    id: int
+    price: Decimal
+
+
+def priced(**index: Any) -> Any:
+    operator = Operator("shop")
+    table = operator.table("rows", Priced, key="id", indexes=Index("an_index", **index))
+    return Memory(operator).context(operator).rows(table)
+
+
+@pytest.mark.parametrize("price", [0.1, "0.1", Decimal("0.10")], ids=repr)
+def test_a_unique_value_is_the_one_that_is_stored(price: Any) -> None:
+    rows = priced(equal="price", unique=True)
+    done(rows.insert(Priced(1, price)))
+    with pytest.raises(UniqueViolation, match="row 2 of"):
+        rows.insert(Priced(2, price))
+    done(rows.insert(Priced(3, Decimal(3))))
+    with pytest.raises(UniqueViolation, match="row 3 of"):
+        rows.update(3, price=price)
+
+
+@pytest.mark.parametrize("price", [float("nan"), "NaN", Decimal("NaN")], ids=repr)
+def test_a_stored_value_has_an_order_in_whatever_form_it_is_given(price: Any) -> None:
+    rows = priced(order="price")
+    done(rows.put(Priced(1, Decimal(1))))
+    with pytest.raises(UnsupportedValue, match="price"):
+        rows.put(Priced(2, price))
+    with pytest.raises(UnsupportedValue, match="price"):
+        rows.update(1, price=price)

@@ -76,7 +76,7 @@ class CustomersLedger:
         if found.row is None:
             yield f"customer: {key} is missing"
             return
-        payer = Payer(expected.first, expected.middle, expected.last, expected.credit, expected.discount)
+        payer = Payer(expected.first_name, expected.middle, expected.last_name, expected.credit, expected.discount)
         for names in self._shown[c_id] - {payer[:3]}:
             yield f"order status: customer {key} was shown as {names} rather than {payer[:3]}"
         yield from self._of_payments(c_id, found.row.payment_cnt, payments, first_payment)
@@ -89,8 +89,8 @@ class CustomersLedger:
         if found.last_order != self._orders.last_order.get(c_id):
             last = self._orders.last_order.get(c_id)
             yield f"index of last orders: customer {key} has {found.last_order} rather than {last}"
-        if found.namesakes != (namesakes := self._by_name[expected.last]):
-            yield f"index of names: {expected.last} of {key} has {found.namesakes} rather than {namesakes}"
+        if found.namesakes != (namesakes := self._by_name[expected.last_name]):
+            yield f"index of names: {expected.last_name} of {key} has {found.namesakes} rather than {namesakes}"
 
     def violations(self) -> Iterator[str]:
         """The violations found after the last customer."""

@@ -1,4 +1,4 @@
-"""The initial rows of ORDER, ORDER-LINE and NEW-ORDER, and the index of customers' last orders.
+"""The initial rows of ORDER, ORDER-LINE and NEW-ORDER.
 
 Every customer has one order, and the orders are in a random order. The last 30 % are not delivered: they have no
 carrier, their lines no date of delivery but an amount.

@@ -1,4 +1,4 @@
-"""The initial rows of CUSTOMER and HISTORY, and the index of customers by their last names."""
+"""The initial rows of CUSTOMER and HISTORY."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def customers(settings: Settings, w_id: int, d_id: int) -> Iterator[Customer]:
     bad_credits = Share(BAD_CREDIT, rng).next_block(settings.customers)
     for (last, first), bad_credit in zip(names, bad_credits, strict=True):
         yield Customer(
-            first=first,
+            first_name=first,
             middle="OE",
-            last=last,
+            last_name=last,
             address=address(text, numbers),
             phone=numbers.take(16),
             since=POPULATED,

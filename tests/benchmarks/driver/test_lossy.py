@@ -102,7 +102,18 @@ def test_a_share_is_lost_and_the_same_one_in_every_execution() -> None:
 def test_the_option_is_read() -> None:
     assert parse("box.fill") == Loss("box", "fill", SHARE_DEFAULT)
     assert parse("the.box.fill=0.5") == Loss("the.box", "fill", 0.5)
-    for wrong in ("box", "box.", ".fill", "box.fill=", "box.fill=x", "box.fill=0", "box.fill=1.5", "box.fill=nan"):
+    assert parse("box.fill/things=0.5") == Loss("box", "fill", 0.5, "things")
+    for wrong in (
+        "box",
+        "box.",
+        ".fill",
+        "box.fill/",
+        "box.fill=",
+        "box.fill=x",
+        "box.fill=0",
+        "box.fill=1.5",
+        "box.fill=nan",
+    ):
         with pytest.raises(ConfigurationError, match=r"OPERATOR\.FUNCTION"):
             parse(wrong)
 
@@ -111,6 +122,68 @@ def test_the_option_is_read() -> None:
 def test_what_is_not_there_cannot_be_lost(loss: Loss) -> None:
     with pytest.raises(ConfigurationError, match=r"box\.fill, box\.empty, box\.units, box\.fill_through"):
         LossyApp(app, loss)
+
+
+class Thing(msgspec.Struct, array_like=True):
+    number: int
+    units: int
+
+
+shelf = Operator("shelf", key_type=int, state_type=int)
+things = shelf.table("things", Thing, key="number")
+others = shelf.table("others", Thing, key="number")
+
+
+@shelf.register
+async def change(ctx: Context) -> list[int]:
+    """Each kind of write; what it is told is as if they were done, one by one."""
+    await ctx.put(1)
+    rows = ctx.rows(things)
+    await rows.put(Thing(1, 10))
+    await ctx.rows(others).put(Thing(1, 10))
+    inserted = await rows.insert(Thing(2, 20))
+    changed = await rows.update(3, units=31)
+    return [inserted.units, changed.units, await rows.delete(4), await rows.delete(5)]
+
+
+@shelf.register
+async def stock(ctx: Context) -> None:
+    for number in (3, 4):
+        await ctx.rows(things).put(Thing(number, 0))
+
+
+@shelf.register
+async def seen(ctx: Context) -> tuple[int | None, list[list[int]], int]:
+    rows = await ctx.rows(things).select()
+    return await ctx.get(), [[row.number, row.units] for row in rows], await ctx.rows(others).count()
+
+
+shelves = App("shelves", [shelf])
+
+
+@pytest.mark.parametrize(
+    ("table", "left"),
+    [
+        ("", [None, [[3, 0], [4, 0]], 0]),
+        ("things", [1, [[3, 0], [4, 0]], 1]),
+        ("others", [1, [[1, 10], [2, 20], [3, 31]], 0]),
+    ],
+)
+def test_rows_are_lost_of_all_tables_or_of_one(table: str, left: list[object]) -> None:
+    async def main() -> None:
+        lossy = LossyApp(shelves, Loss("shelf", "change", 1.0, table))
+        async with styx.embedded(lossy.app) as client:
+            await client.call(shelf, 1, stock)
+            assert await client.call(shelf, 1, change) == [20, 31, True, False]
+            assert await client.call("shelf", 1, "seen") == left
+        assert lossy.lost.invocations == 1
+
+    asyncio.run(main())
+
+
+def test_a_table_that_is_not_there_cannot_be_lost() -> None:
+    with pytest.raises(ConfigurationError, match="no such table; it has: things, others"):
+        LossyApp(shelves, Loss("shelf", "change", 1.0, "thongs"))
 
 
 def test_people_are_told_what_was_lost() -> None:

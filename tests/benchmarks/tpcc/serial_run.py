@@ -8,13 +8,13 @@ none there. It is made once, in some tenths of a second.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
 
-from benchmarks.driver.workload import Audit, Planned
+from benchmarks.driver.workload import Audit, Loading, Planned
 from benchmarks.tpcc import tables
 from benchmarks.tpcc.app import app
 from benchmarks.tpcc.audit import audit
@@ -36,6 +36,9 @@ DELIVERIES = 16
 """At the end, for warehouse 1."""
 STARTED_US = 1_760_000_000_000_000
 
+BY_NAME = {**tables.warehouse.tables, **tables.district.tables}
+"""The tables whose rows are of entities."""
+
 Change = Callable[["Run"], None]
 
 
@@ -43,11 +46,13 @@ class SerialClient(Client):
     """Every request is run when it is sent. Each is a millisecond, and ten are an epoch.
 
     `known` are the replies to an audit's reads where nothing has changed since; `changed` says where it has.
+    `answering` changes the results of a function for a key.
     """
 
     def __init__(self, deployed: App = app, known: dict[Any, Reply] | None = None) -> None:
         self.reference = SerialReference(deployed)
         self.changed: set[Any] = set()
+        self.answering: dict[tuple[str, Any], Callable[[Any], None]] = {}
         self._known = known
         self._sent = 0
 
@@ -66,6 +71,10 @@ class SerialClient(Client):
         if self._known is None or not name.startswith("audit_"):
             reply = self._execute(table, key, name, args)
             self.changed.update(part_of(*entity) for entity in self.reference.entities)
+            return reply
+        if (name, key) in self.answering:
+            reply = self._execute(table, key, name, args)
+            self.answering[name, key](reply.result)
             return reply
         if part_of(table, key) in self.changed:
             return self._execute(table, key, name, args)
@@ -93,10 +102,33 @@ class SerialClient(Client):
 
 
 def part_of(table: str, key: Any) -> Any:
-    """The part of the data that one of an audit's reads stays in: a warehouse's items or stock, or a district."""
+    """The part of the data that one of an audit's reads stays in: an entity with its rows."""
     if isinstance(key, int):
         return key
-    return (table, key[0]) if table in ("item", "stock") else key[:2]
+    return key[0] if table in ("item", "stock") else key[:2]
+
+
+def keyed(loading: Loading) -> Iterator[tuple[Any, Any]]:
+    """What is loaded under its whole key: a row's are its entity's key and its own."""
+    for key, row in loading.pairs:
+        if loading.table is None:
+            yield key, row
+        else:
+            yield (*(key if isinstance(key, tuple) else (key,)), *loading.table.parts_of(row)), row
+
+
+def stored_in(table: str) -> str:
+    """Where the rows of a table of TPC-C, or the entities of an operator, are in the state."""
+    return BY_NAME[table].full_name if table in BY_NAME else table
+
+
+def under_key(table: str, key: Any, row: Any) -> Any:
+    """The row as it stands under this key of a table: it has the key's columns too."""
+    declared = BY_NAME.get(table)
+    if declared is None:
+        return row
+    kind, n_columns = declared.row_type.declared, len(declared.columns) - len(declared.key)
+    return kind(*msgspec.structs.astuple(row)[:n_columns], *key[-len(declared.key) :])
 
 
 class Outcome(NamedTuple):
@@ -128,21 +160,24 @@ class Run:
             self.send(Planned("delivery", tables.warehouse, 1, "delivery", (3,)))
         for planned, _ in [*self.outcomes]:
             if planned.kind == "new-order":
-                customer = *planned.key, planned.arguments[0]
-                self.send(Planned("order-status", tables.customer, customer, "order_status", ()))
+                self.send(Planned("order-status", tables.district, planned.key, "order_status", planned.arguments[:1]))
 
     def row(self, table: str, key: Any) -> Any:
         """The row as it stands, None if there is none."""
-        return self.client.reference.value(table, key)
+        declared = BY_NAME.get(table)
+        if declared is None:
+            return self.client.reference.value(table, key)
+        data = self.client.reference.state.get((declared.full_name, key))
+        return None if data is None else declared.row_type.decode(data)
 
     def put(self, table: str, key: Any, row: Any) -> None:
         """Puts a row there; None for no row."""
         state = self.client.reference.state
         self.client.changed.add(part_of(table, key))
         if row is None:
-            state.pop((table, key), None)
+            state.pop((stored_in(table), key), None)
         else:
-            state[table, key] = msgspec.msgpack.encode(row)
+            state[stored_in(table), key] = msgspec.msgpack.encode(under_key(table, key, row))
 
     def change(self, table: str, key: Any, **columns: Any) -> None:
         """Changes columns of a row."""
@@ -183,7 +218,7 @@ def started(deployed: App = app) -> Run:
 @cache
 def _loaded() -> dict[Any, bytes]:
     encode = msgspec.msgpack.Encoder().encode
-    return {(each.operator.name, key): encode(row) for each in initial(SETTINGS) for key, row in each.pairs}
+    return {(stored_in(each.name), key): encode(row) for each in initial(SETTINGS) for key, row in keyed(each)}
 
 
 def finished() -> Run:

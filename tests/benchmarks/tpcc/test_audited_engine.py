@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 import styx
+from benchmarks.driver.loading import load
 from benchmarks.driver.workload import Audit
 from benchmarks.tpcc.settings import Settings
 from benchmarks.tpcc.workload import TpcC
@@ -23,7 +24,7 @@ async def run(unanswered: int) -> Audit:
     workload = TpcC(SETTINGS)
     async with styx.embedded(workload.app) as client:
         for loading in workload.initial():
-            await client.load(loading.operator, loading.pairs)
+            await load(client, loading)
         generators = [workload.generator(number, 2, seed=1) for number in range(2)]
         sent = [generators[number % 2].next() for number in range(REQUESTS)]
         replies = await asyncio.gather(*(client.submit(*planned[1:4], *planned.arguments) for planned in sent))

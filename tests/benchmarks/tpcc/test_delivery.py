@@ -6,16 +6,16 @@ import asyncio
 
 from benchmarks.tpcc import tables
 from benchmarks.tpcc.answers import Wanted
-from tests.benchmarks.tpcc.hand_made import HOME, ORDERED, changes, wholesaler
+from tests.benchmarks.tpcc.hand_made import HOME, ORDERED, changes, state_of, wholesaler
 
 CARRIER = 8
 
 
 async def _deliver_all() -> None:
     async with wholesaler() as client:
-        before = client.state()
+        before = state_of(client)
         assert await client.call("warehouse", HOME, "delivery", CARRIER) == [2, 2, 2] + [None] * 7
-        changed = changes(before, client.state())
+        changed = changes(before, state_of(client))
         for d in range(1, ORDERED + 1):
             assert changed.pop(("new_order", (HOME, d, 2))) is None
             assert changed.pop(("order", (HOME, d, 2))) == tables.Order(2, 20, CARRIER, 2, 1)
@@ -25,7 +25,6 @@ async def _deliver_all() -> None:
             assert [line.amount for line in lines] == [111, 222]
             customer = changed.pop(("customer", (HOME, d, 2)))
             assert (customer.balance, customer.delivery_cnt) == (-667, 1)
-            assert changed.pop(("undelivered", (HOME, d))) == 3
         assert changed == {}
 
 
@@ -35,9 +34,9 @@ async def _deliver_in_order() -> None:
             await client.call("district", (HOME, 4), "new_order", 5, [Wanted(1, HOME, 1)])
         delivered = [await client.call("warehouse", HOME, "delivery", CARRIER) for _ in range(3)]
         assert delivered == [[2, 2, 2, 1] + [None] * 6, [None] * 3 + [2] + [None] * 6, [None] * 10]
-        before = client.state()
+        before = state_of(client)
         assert await client.call("warehouse", HOME, "delivery", CARRIER) == [None] * 10
-        assert changes(before, client.state()) == {}
+        assert changes(before, state_of(client)) == {}
 
 
 def test_a_delivery_is_of_one_order_of_each_district_that_has_one() -> None:

@@ -113,16 +113,16 @@ def test_the_share_of_customers_by_name_is_exact_and_everybody_named_is_there(sh
     names = {last_name(number) for number in range(100)}
     for kind in ("payment", "order-status"):
         requests = planned(mix=kind, by_name=share)
-        asked = [request.arguments[3] if kind == "payment" else request.key[2] for request in requests]
+        asked = [request.arguments[3] if kind == "payment" else request.arguments[0] for request in requests]
         by_name = [who for who in asked if isinstance(who, str)]
         assert len(by_name) == round(share * COUNT)
         assert set(by_name) <= names
         assert {who for who in asked if isinstance(who, int)} <= set(range(1, 301))
 
 
-def test_order_statuses_are_asked_of_the_customer_or_of_the_name() -> None:
-    for request in planned(mix="order-status"):
-        assert request.operator.name == ("customer_name" if isinstance(request.key[2], str) else "customer")
+def test_order_statuses_are_asked_of_the_customers_district() -> None:
+    assert {request.operator.name for request in planned(mix="order-status")} == {"district"}
+    assert {request.key[1] for request in planned(mix="order-status")} == set(range(1, 11))
 
 
 def test_deliveries_and_stock_levels_are_as_the_standard_has_them() -> None:

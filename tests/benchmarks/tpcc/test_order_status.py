@@ -10,17 +10,19 @@ import pytest
 
 import styx
 from benchmarks.tpcc.answers import OrderStatusAnswer, StatusLine, Wanted
-from tests.benchmarks.tpcc.hand_made import HOME, LAST, changes, wholesaler
+from tests.benchmarks.tpcc.hand_made import HOME, LAST, changes, state_of, wholesaler
 
 
-def status(operator: str, key: tuple[int | str, ...]) -> OrderStatusAnswer:
+def status(w_id: int, d_id: int, who: int | str) -> OrderStatusAnswer:
     """The answer; nothing changes."""
 
     async def run() -> OrderStatusAnswer:
         async with wholesaler() as client:
-            before = client.state()
-            answer = msgspec.convert(await client.call(operator, key, "order_status"), OrderStatusAnswer)
-            assert changes(before, client.state()) == {}
+            before = state_of(client)
+            answer = msgspec.convert(
+                await client.call("district", (w_id, d_id), "order_status", who), OrderStatusAnswer
+            )
+            assert changes(before, state_of(client)) == {}
             return answer
 
     return asyncio.run(run())
@@ -32,18 +34,18 @@ UNDELIVERED = OrderStatusAnswer(
 
 
 def test_a_customer_sees_the_last_order_with_its_lines() -> None:
-    assert status("customer", (HOME, 1, 2)) == UNDELIVERED
+    assert status(HOME, 1, 2) == UNDELIVERED
 
 
 def test_a_name_means_the_middle_one_by_first_name() -> None:
-    assert status("customer_name", (HOME, 1, LAST)) == UNDELIVERED
+    assert status(HOME, 1, LAST) == UNDELIVERED
 
 
 def test_an_order_just_made_is_the_last_one() -> None:
     async def run() -> None:
         async with wholesaler() as client:
             made: Any = await client.call("district", (HOME, 1), "new_order", 5, [Wanted(1, HOME, 2)])
-            answer = await client.call("customer_name", (HOME, 1, "OUGHTOUGHT"), "order_status")
+            answer = await client.call("district", (HOME, 1), "order_status", "OUGHTOUGHT")
             assert msgspec.convert(answer, OrderStatusAnswer) == OrderStatusAnswer(
                 5, "Emil", "OE", "OUGHTOUGHT", -1000, 3, made[1], None, [StatusLine(1, HOME, 2, 200, None)]
             )
@@ -52,14 +54,14 @@ def test_an_order_just_made_is_the_last_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("operator", "key", "message"),
+    ("who", "message"),
     [
-        ("customer", (HOME, 1, 9), "there is no customer (1, 1, 9)"),
-        ("customer", (HOME, 1, 1), "there is no order of customer (1, 1, 1)"),
-        ("customer_name", (HOME, 1, "NOBODY"), "there is no customer named (1, 1, 'NOBODY')"),
+        (9, "there is no customer (1, 1, 9)"),
+        (1, "there is no order of customer (1, 1, 1)"),
+        ("NOBODY", "there is no customer named (1, 1, 'NOBODY')"),
     ],
 )
-def test_what_is_not_there_is_named(operator: str, key: tuple[int | str, ...], message: str) -> None:
+def test_what_is_not_there_is_named(who: int | str, message: str) -> None:
     with pytest.raises(styx.TransactionAborted) as aborted:
-        status(operator, key)
+        status(HOME, 1, who)
     assert (aborted.value.type, aborted.value.message) == ("NoSuchRow", message)

@@ -12,7 +12,7 @@ from benchmarks.tpcc import tables
 from benchmarks.tpcc.answers import PaidCustomer, PaymentAnswer
 from benchmarks.tpcc.payment import DATA_MAX, DATA_SHOWN
 from styx.client.embedded import EmbeddedClient
-from tests.benchmarks.tpcc.hand_made import HOME, LAST, REMOTE, State, changes, wholesaler
+from tests.benchmarks.tpcc.hand_made import HOME, LAST, REMOTE, State, changes, state_of, wholesaler
 
 
 async def pay(client: EmbeddedClient, c_w_id: int, c_d_id: int, who: int | str, amount: int) -> PaymentAnswer:
@@ -26,9 +26,9 @@ def paid(c_w_id: int, c_d_id: int, who: int | str, amount: int = 1234) -> tuple[
 
     async def run() -> tuple[PaymentAnswer, State]:
         async with wholesaler() as client:
-            before = client.state()
+            before = state_of(client)
             answer = await pay(client, c_w_id, c_d_id, who, amount)
-            return answer, changes(before, client.state())
+            return answer, changes(before, state_of(client))
 
     return asyncio.run(run())
 
@@ -75,7 +75,7 @@ def test_bad_credit_is_noted_in_the_customers_data() -> None:
             for _ in range(40):
                 await pay(client, REMOTE, 6, 3, 101)
             last = await pay(client, REMOTE, 6, 3, 101)
-            data = client.entity("customer", (REMOTE, 6, 3)).data
+            data = state_of(client)["customer", (REMOTE, 6, 3)].data
             assert len(data) == DATA_MAX
             assert data.startswith("3 6 2 4 1 1.01 | 3 6 2 4 1 1.01 | ")
             assert last.customer.data == data[:DATA_SHOWN]
@@ -90,10 +90,10 @@ def test_bad_credit_is_noted_in_the_customers_data() -> None:
 def test_who_is_not_there_cannot_pay(who: int | str, message: str) -> None:
     async def run() -> None:
         async with wholesaler() as client:
-            before = client.state()
+            before = state_of(client)
             with pytest.raises(styx.TransactionAborted) as aborted:
                 await pay(client, REMOTE, 4, who, 100)
             assert (aborted.value.type, aborted.value.message) == ("NoSuchRow", message)
-            assert changes(before, client.state()) == {}
+            assert changes(before, state_of(client)) == {}
 
     asyncio.run(run())

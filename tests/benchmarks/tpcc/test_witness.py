@@ -43,8 +43,8 @@ NEW_ORDER = Planned("new-order", tables.district, (1, 2), "new_order", (5, LINES
 UNUSED_ITEM = NEW_ORDER._replace(arguments=(5, [LINES[0], Wanted(101, 1, 2)]))
 PAYMENT = Planned("payment", tables.warehouse, 1, "payment", (2, 1, 3, 5, 10_00))
 BY_NAME = PAYMENT._replace(arguments=(2, 1, 3, "BARBARBAR", 10_00))
-ORDER_STATUS = Planned("order-status", tables.customer, (1, 2, 5), "order_status", ())
-STATUS_BY_NAME = Planned("order-status", tables.customer_name, (1, 2, "BARBARBAR"), "order_status", ())
+ORDER_STATUS = Planned("order-status", tables.district, (1, 2), "order_status", (5,))
+STATUS_BY_NAME = Planned("order-status", tables.district, (1, 2), "order_status", ("BARBARBAR",))
 DELIVERY = Planned("delivery", tables.warehouse, 1, "delivery", (4,))
 STOCK_LEVEL = Planned("stock-level", tables.district, (1, 2), "stock_level", (15,))
 
