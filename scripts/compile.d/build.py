@@ -34,6 +34,7 @@ _spec.loader.exec_module(compiled)
 MODULES: Final = (
     "cluster/worker/reply_log",
     "kafka/appends",
+    "model/cell",
     "model/context",
     "model/execution",
     "model/function_spec",

@@ -100,9 +100,11 @@ class EpochBarriers:
     def _barrier_2(self, due: Callable[[], SnapshotDue | None]) -> Commit:
         locked = self._collided.union(*(report.tids for report in self._conflicts.values()))
         self.ended = not locked
-        # Without those that took no part when a replayed lock phase ran first: how many transactions are left decides
-        # how many rounds with patches there are.
-        self._locked = locked.difference(*(report.unlocked for report in self._conflicts.values()))
+        self._locked = locked
+        if locked:
+            # Without those that took no part when a replayed lock phase ran first: how many transactions are left
+            # decides how many rounds with patches there are.
+            self._locked = locked.difference(*(report.unlocked for report in self._conflicts.values()))
         return Commit(self.generation, self.epoch, sorted(locked), *self._asked(due))
 
     def _asked(self, due: Callable[[], SnapshotDue | None]) -> tuple[bool, bool, list[int]]:

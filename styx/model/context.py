@@ -28,11 +28,10 @@ from styx.errors import (
     ValueTooLarge,
 )
 from styx.model import read_only
-from styx.model.access import Access
-from styx.model.app import App
 from styx.model.call_limit import call_limit_error
+from styx.model.cell import Cell, Environment
 from styx.model.entity_handle import EntityOfContext, entity_of
-from styx.model.function_log import FunctionLog, Line
+from styx.model.function_log import FunctionLog
 from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import CALLS_PER_FUNCTION_MAX
 from styx.model.operator import Operator
@@ -42,9 +41,8 @@ from styx.model.sequence import EntitySequence
 from styx.model.signature import NO_ARGUMENTS
 from styx.model.unique_id import unique_id
 from styx.model.waiting import DONE, ExternalCall, SyncCall, call, call_all, call_external, forgotten, function_text
-from styx.native.compiled import TransactionLimits, calls_more
+from styx.native.compiled import calls_more
 from styx.native.interpreted import native
-from styx.relational.index_range import IndexRange, RowKey
 from styx.values.codec import encode_any, is_scalar, shown
 from styx.values.reading import Reading
 
@@ -54,54 +52,6 @@ PATH_STEP_BYTES = 2
 CLOSED: Final = -1
 OPEN_MAX: Final = 1_000
 """Coroutines of one context that have not ended, as far as is known, before those that have are forgotten."""
-
-
-@native(subclassed=True)
-class Cell:
-    """One entry of a slot's state as one transaction sees it: an entity's, or a sequence's. `chain` is the reader's
-    synchronous chain.
-
-    `access` performs an access to entities of the same operator on the same slot, all of which count as touched, and
-    gives its result. `sibling` gives another entry of the same slot to the same transaction, whose `environment` it is.
-    """
-
-    __slots__ = ()
-
-    def read(self, chain: bytes) -> bytes | None:
-        raise NotImplementedError
-
-    def write(self, chain: bytes, value: bytes | None) -> None:
-        raise NotImplementedError
-
-    def access(self, access: Access) -> Any:
-        raise NotImplementedError
-
-    def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
-        raise NotImplementedError
-
-    def scan(self, environment: Environment, wanted: IndexRange, chain: bytes) -> list[tuple[RowKey, bytes]]:
-        """The rows of a range of the same slot as `chain` sees them, in order of their positions."""
-        raise NotImplementedError
-
-    def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
-        """How many rows the range has, for `chain`; `wanted` asks for membership, and has no `first` or `last`."""
-        raise NotImplementedError
-
-
-@native(subclassed=True)
-class Environment:
-    """A context's transaction and deployment."""
-
-    __slots__ = ()
-
-    app: App
-    limits: TransactionLimits
-    n_slots: int
-    tid: int
-    timestamp_us: int
-
-    def add_line(self, line: Line) -> None:
-        """Keeps a line of `ctx.log`, which is written when the transaction has ended."""
 
 
 def encode_params(function: FunctionSpec, params: Any) -> bytes:

@@ -15,7 +15,8 @@ from styx.relational.table import Table
 from styx.values.codec import shown
 
 if TYPE_CHECKING:
-    from styx.model.context import Cell, Context
+    from styx.model.cell import Cell
+    from styx.model.context import Context
 
 SERIAL_PREFIX = "table\t"
 """Begins the name of the sequence that numbers a table's rows; no sequence of an app has one that is not printable."""

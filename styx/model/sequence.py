@@ -20,7 +20,8 @@ from styx.native.interpreted import native
 from styx.values.codec import shown
 
 if TYPE_CHECKING:
-    from styx.model.context import Cell, Context
+    from styx.model.cell import Cell
+    from styx.model.context import Context
 
 NUMBER_MAX: Final = 2**63 - 1
 """The last number of every sequence."""

@@ -17,7 +17,8 @@ from styx.messages import Request
 from styx.model.access import Access
 from styx.model.app import App
 from styx.model.call_limit import call_limit_error
-from styx.model.context import PATH_STEP_BYTES, Cell, Context, Environment
+from styx.model.cell import Cell, Environment
+from styx.model.context import PATH_STEP_BYTES, Context
 from styx.model.execution import (
     ErrorTriple,
     Outcome,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from styx.model.access import Access
-from styx.model.context import Cell, Environment
+from styx.model.cell import Cell, Environment
 from styx.model.partitioning import Key
 from styx.model.table_names import holds_rows
 from styx.relational.index_range import IndexRange, RowKey

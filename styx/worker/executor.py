@@ -14,7 +14,8 @@ from msgspec.structs import astuple
 
 from styx.errors import InTransactionError
 from styx.model.app import App
-from styx.model.context import CLOSED, Cell
+from styx.model.cell import Cell
+from styx.model.context import CLOSED
 from styx.model.execution import failure_of, foreign_await_error, start, unfinished
 from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import Limits

@@ -13,7 +13,8 @@ import msgspec
 
 from styx.model.access import Access
 from styx.model.app import App
-from styx.model.context import PATH_STEP_BYTES, Cell, Environment
+from styx.model.cell import Cell, Environment
+from styx.model.context import PATH_STEP_BYTES
 from styx.model.function_log import Line, Lines
 from styx.model.waiting import ExternalCall
 from styx.native.compiled import TransactionLimits

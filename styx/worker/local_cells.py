@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from styx.model.access import Access
-from styx.model.context import Cell, Environment
+from styx.model.cell import Cell, Environment
 from styx.model.table_names import holds_rows
 from styx.native.interpreted import native, plain_stores
 from styx.relational.index_range import IndexRange, RowKey

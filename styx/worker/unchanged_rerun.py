@@ -15,7 +15,8 @@ from typing import Annotated, Any, Final, cast
 import msgspec
 
 from styx.model.access import Access
-from styx.model.context import CLOSED, Cell, Environment
+from styx.model.cell import Cell, Environment
+from styx.model.context import CLOSED
 from styx.model.execution import encode_result, start, unfinished
 from styx.native.compiled import FirstSteps
 from styx.native.interpreted import RETURNED, USUAL, native, plain_stores

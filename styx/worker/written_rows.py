@@ -7,22 +7,26 @@ query asks, so transactions without queries pay nothing but a note of each write
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left, insort
 from typing import Any
 
 from styx.relational.index_range import Group, IndexRange, Position, RowKey, TableIndex
 
 Written = dict[tuple[str, Any], bytes | None]
 Entry = tuple[Group, Position]
+Write = tuple[RowKey, bytes | None]
 
 
 class WrittenRows:
     """One layer, of any number of tables. Of a row that is written twice, the later write counts."""
 
-    __slots__ = ("_indexes", "_writes")
+    __slots__ = ("_by_table", "_indexes", "_sorted", "_writes")
 
     def __init__(self) -> None:
         self._writes: list[Written] = []
+        # The first `_sorted` of these, by table.
+        self._by_table: dict[str, list[Write]] = {}
+        self._sorted = 0
         self._indexes: dict[TableIndex, WrittenIndex] = {}
 
     def add(self, writes: Written) -> None:
@@ -36,11 +40,24 @@ class WrittenRows:
 
     def of(self, index: TableIndex, n_slots: int) -> WrittenIndex:
         """The rows in one index, with all writes so far."""
+        if self._sorted < len(self._writes):
+            self._sort()
         known = self._indexes.get(index)
         if known is None:
             known = self._indexes[index] = WrittenIndex(index, n_slots)
-        known.catch_up(self._writes)
+        writes = self._by_table.get(index.table)
+        if writes is not None:
+            known.catch_up(writes)
         return known
+
+    def _sort(self) -> None:
+        by_table = self._by_table
+        for at in range(self._sorted, len(self._writes)):
+            for (table, key), value in self._writes[at].items():
+                if table not in by_table:
+                    by_table[table] = []
+                by_table[table].append((key, value))
+        self._sorted = len(self._writes)
 
 
 class WrittenIndex:
@@ -54,35 +71,36 @@ class WrittenIndex:
         self._index = index
         self._n_slots = n_slots
         self._taken = 0
-        self._groups: dict[Group, dict[RowKey, tuple[Position, bytes]]] = {}
+        self._groups: dict[Group, list[tuple[Position, RowKey, bytes]]] = {}
         self.rows: dict[RowKey, Entry | None] = {}
 
-    def catch_up(self, writes: list[Written]) -> None:
-        """Takes the writes that came since the last time."""
-        name = self._index.table
+    def catch_up(self, writes: list[Write]) -> None:
+        """Takes the writes of the table that came since the last time."""
         for at in range(self._taken, len(writes)):
-            for (table, key), value in writes[at].items():
-                if table == name:
-                    self._take(key, value)
+            key, value = writes[at]
+            self._take(key, value)
         self._taken = len(writes)
 
     def _take(self, key: RowKey, value: bytes | None) -> None:
-        groups = self._groups
         before = self.rows.get(key)
-        if before is not None:
-            del groups[before[0]][key]
         entry = None if value is None else self._index.entry(key, value, self._n_slots)
         self.rows[key] = entry
+        if before is not None:
+            rows = self._groups[before[0]]
+            place = bisect_left(rows, (before[1],))
+            if entry == before and value is not None:
+                rows[place] = (before[1], key, value)
+                return
+            del rows[place]
         if entry is not None and value is not None:
             group, position = entry
-            if group not in groups:
-                groups[group] = {}
-            groups[group][key] = position, value
+            if group not in self._groups:
+                self._groups[group] = []
+            insort(self._groups[group], (position, key, value))
 
-    def between(self, wanted: IndexRange) -> Iterable[tuple[Position, RowKey, bytes]]:
-        """The rows of the range, in no order."""
-        low, high = wanted.low, wanted.high
-        group = self._groups.get(wanted.group)
-        if group is None:
-            return ()
-        return [(position, key, data) for key, (position, data) in group.items() if low <= position < high]
+    def between(self, wanted: IndexRange) -> list[tuple[Position, RowKey, bytes]]:
+        """The rows of the range, in order."""
+        rows = self._groups.get(wanted.group)
+        if rows is None:
+            return []
+        return rows[bisect_left(rows, (wanted.low,)) : bisect_left(rows, (wanted.high,))]

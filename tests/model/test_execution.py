@@ -14,7 +14,8 @@ import pytest
 from styx import App, Context, Limits, Operator
 from styx.errors import BadKey, UnknownFunction, UnknownOperator, UnsupportedValue, ValueTooLarge
 from styx.messages import Request
-from styx.model.context import Cell, Environment, encode_params
+from styx.model.cell import Cell, Environment
+from styx.model.context import encode_params
 from styx.model.execution import (
     aborted,
     close_quietly,

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from styx.errors import ContextClosed
-from styx.model.context import Cell, Context, Environment
+from styx.model.cell import Cell, Environment
+from styx.model.context import Context
 from styx.model.function_log import LINES_BYTES_MAX, LINES_MAX, MESSAGE_CHARS_MAX, Line, Lines
 from styx.model.operator import Operator
 

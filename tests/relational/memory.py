@@ -6,7 +6,8 @@ from collections.abc import Coroutine
 from typing import Any
 
 import styx
-from styx.model.context import Cell, Context, Environment
+from styx.model.cell import Cell, Environment
+from styx.model.context import Context
 from styx.model.limits import Limits
 from styx.native.compiled import transaction_limits
 from styx.relational.index_range import IndexRange, RowKey

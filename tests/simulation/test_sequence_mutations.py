@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from styx.model import context
-from styx.model.context import Cell, Environment
+from styx.model.cell import Cell, Environment
 from styx.model.table_names import holds_sequences
 from styx.model.unique_id import unique_id
 from styx.protocol.frames import Patch

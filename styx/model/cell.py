@@ -1,0 +1,64 @@
+"""A cell: one entry of a slot's state as one transaction sees it, behind which each step of an epoch has its own rules.
+
+The executor, the lock phase, phase 3 and the serial reference each have their cells. A context reads and writes through
+the one that it was given, and reaches other entries of the slot through it. Paper section 5.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from styx.model.access import Access
+from styx.model.app import App
+from styx.model.function_log import Line
+from styx.native.compiled import TransactionLimits
+from styx.native.interpreted import native
+from styx.relational.index_range import IndexRange, RowKey
+
+
+@native(subclassed=True)
+class Cell:
+    """One entry of a slot's state as one transaction sees it: an entity's, or a sequence's. `chain` is the reader's
+    synchronous chain.
+
+    `access` performs an access to entities of the same operator on the same slot, all of which count as touched, and
+    gives its result. `sibling` gives another entry of the same slot to the same transaction, whose `environment` it is.
+    """
+
+    __slots__ = ()
+
+    def read(self, chain: bytes) -> bytes | None:
+        raise NotImplementedError
+
+    def write(self, chain: bytes, value: bytes | None) -> None:
+        raise NotImplementedError
+
+    def access(self, access: Access) -> Any:
+        raise NotImplementedError
+
+    def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
+        raise NotImplementedError
+
+    def scan(self, environment: Environment, wanted: IndexRange, chain: bytes) -> list[tuple[RowKey, bytes]]:
+        """The rows of a range of the same slot as `chain` sees them, in order of their positions."""
+        raise NotImplementedError
+
+    def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
+        """How many rows the range has, for `chain`; `wanted` asks for membership, and has no `first` or `last`."""
+        raise NotImplementedError
+
+
+@native(subclassed=True)
+class Environment:
+    """A context's transaction and deployment."""
+
+    __slots__ = ()
+
+    app: App
+    limits: TransactionLimits
+    n_slots: int
+    tid: int
+    timestamp_us: int
+
+    def add_line(self, line: Line) -> None:
+        """Keeps a line of `ctx.log`, which is written when the transaction has ended."""
