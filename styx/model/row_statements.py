@@ -37,8 +37,6 @@ class RowStatements:
             row, made = self._with_key(table, row)
         data = table.row_type.encode(row)
         key = store.entity + table.parts_of(row)
-        if table.auto == "serial" and not made:
-            raise BadQuery(f"{self._named(table, key)}: the engine numbers the rows; leave out {table.key[0].name}")
         old = store.read(table, key)
         if old is not None:
             if on_conflict == "keep":
@@ -48,6 +46,8 @@ class RowStatements:
                     f"{self._named(table, key)} exists already: use put, or insert(…, on_conflict=…) to keep or "
                     "replace it, or a load with replace=True"
                 )
+        elif table.auto == "serial" and not made:
+            store.pass_serial(table, getattr(row, table.key[0].name))
         self._write(table, key, row, data)
         return row
 
@@ -60,10 +60,8 @@ class RowStatements:
         data = table.row_type.encode(row)
         key = store.entity + table.parts_of(row)
         if table.auto == "serial" and not made and store.read(table, key) is None:
-            raise NoSuchRow(
-                f"{self._named(table, key)} does not exist, and the engine numbers the rows: leave out "
-                f"{table.key[0].name} to insert one"
-            )
+            # Not for a row that is there: its number has been passed, and a change of it conflicts with no insert.
+            store.pass_serial(table, getattr(row, table.key[0].name))
         self._write(table, key, row, data)
 
     def update(self, table: Table, pk: Any, changes: dict[str, Any]) -> Any:

@@ -99,8 +99,8 @@ class Rows:
         return self._given("insert", inserted)
 
     def put(self, row: Any) -> Awaitable[None]:
-        """Puts a row in the place of the one with its primary key, if there is one. It reads no row. Raises as `insert`
-        does, except for `RowExists`.
+        """Puts a row in the place of the one with its primary key, if there is one. It reads no row, or with
+        `auto="serial"` only this one. Raises as `insert` does, except for `RowExists`.
         """
         self._may_write("put")
         try:

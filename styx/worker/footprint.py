@@ -125,7 +125,7 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
         footprint = self.footprint
         slot, rows = footprint.here, footprint.rows_here()
         assert slot is not None, "a transaction without a slot has no state"
-        found = read_range(slot, wanted, footprint.n_slots, (rows.seen(wanted.index, chain),))
+        found = read_range(slot, wanted, footprint.n_slots, (rows.seen(wanted, chain),))
         footprint.has_read(chain, range_that_was_read(wanted, found))
         return rows_of(found)
 
@@ -134,7 +134,7 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
         footprint = self.footprint
         slot, rows = footprint.here, footprint.rows_here()
         assert slot is not None, "a transaction without a slot has no state"
-        found = count_range(slot, wanted, footprint.n_slots, (rows.seen(wanted.index, chain),))
+        found = count_range(slot, wanted, footprint.n_slots, (rows.seen(wanted, chain),))
         footprint.has_read(chain, wanted)
         return found
 

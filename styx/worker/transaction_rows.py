@@ -46,7 +46,7 @@ class TransactionRows:
     `scanned` are the tables that the last re-run has queried, and `again` the rows that it has written so far.
     """
 
-    __slots__ = ("_chain", "_own", "_several", "again", "n_slots", "ranges", "scanned", "written")
+    __slots__ = ("_beside", "_chain", "_own", "again", "n_slots", "ranges", "scanned", "written")
 
     def __init__(self, n_slots: int) -> None:
         self.n_slots = n_slots
@@ -54,19 +54,22 @@ class TransactionRows:
         self.written: dict[str, dict[RowKey, RowCell]] = {}
         self.scanned: set[str] = set()
         self.again = WrittenRows()
-        # What the only chain has written, once it has made a query.
+        # What the only chain has written, once it has made a query; from the second chain on, `_beside` instead.
         self._own: WrittenRows | None = None
         self._chain: bytes | None = None
-        self._several = False
+        self._beside: _Branches | None = None
 
     def run_again(self) -> None:
         """Drops what is left of the re-run before."""
         self.scanned.clear()
         self.again = WrittenRows()
 
-    def seen(self, index: TableIndex, chain: bytes) -> WrittenIndex:
-        """The rows that the transaction wrote, as `chain` sees them, without those that it does not see."""
-        if self._only(chain):
+    def seen(self, wanted: IndexRange, chain: bytes) -> WrittenIndex:
+        """The rows of the range's group that the transaction wrote, as `chain` sees them, without those that it does
+        not see; it may have rows of other groups.
+        """
+        index, beside = wanted.index, self._branches(chain)
+        if beside is None:
             if self._own is None:
                 self._own = WrittenRows()
                 for table, cells in self.written.items():
@@ -74,24 +77,16 @@ class TransactionRows:
                         self._own.write(table, cell.key, cell.visible(chain))
             return self._own.of(index, self.n_slots)
         seen = WrittenRows()
-        for cell in self.written.get(index.table, _NO_CELLS).values():
+        for cell in beside.cells(wanted, self.written).values():
             if cell.sees_write(chain):
                 seen.write(index.table, cell.key, cell.visible(chain))
         return seen.of(index, self.n_slots)
 
     def read(self, chain: bytes, wanted: IndexRange) -> bool:
         """Notes a range that was read. Returns whether it collides with a write."""
+        beside = self._branches(chain)
         self.ranges.append((chain, wanted))
-        if self._only(chain):
-            return False
-        index = wanted.index
-        cells = self.written.get(index.table)
-        if cells is None:
-            return False
-        for cell in cells.values():
-            if cell.written_beside(chain) and images(cell, index, self.n_slots).matter_to(wanted):
-                return True
-        return False
+        return beside is not None and beside.read(chain, wanted, self.written)
 
     def wrote(self, chain: bytes, cell: RowCell) -> bool:
         """Notes a row that has been written. Returns whether a range collides with it."""
@@ -99,27 +94,74 @@ class TransactionRows:
         if cells is None:
             cells = self.written[cell.table] = {}
         cells[cell.key] = cell
-        if self._only(chain):
-            if self._own is not None:
-                self._own.write(cell.table, cell.key, cell.visible(chain))
-            return False
-        for reader, wanted in self.ranges:
-            index = wanted.index
-            if (
-                index.table == cell.table
-                and cell.written_beside(reader)
-                and images(cell, index, self.n_slots).matter_to(wanted)
-            ):
+        beside = self._branches(chain)
+        if beside is not None:
+            return beside.wrote(cell)
+        if self._own is not None:
+            self._own.write(cell.table, cell.key, cell.visible(chain))
+        return False
+
+    def _branches(self, chain: bytes) -> _Branches | None:
+        """None while all rows and ranges are of one chain."""
+        beside = self._beside
+        if beside is None:
+            if self._chain is None:
+                self._chain = chain
+            elif self._chain != chain:
+                beside = self._beside = _Branches(self.n_slots)
+                for reader, wanted in self.ranges:
+                    beside.read(reader, wanted, self.written)
+        return beside
+
+
+class _Branches:
+    """Ranges and rows of several chains, by the groups of the indexes that were queried: with as many branches as there
+    are entities, each range meets the rows of its own entity only.
+    """
+
+    def __init__(self, n_slots: int) -> None:
+        self._n_slots = n_slots
+        self._indexes: dict[str, list[TableIndex]] = {}
+        self._ranges: dict[tuple[TableIndex, Group], list[tuple[bytes, IndexRange]]] = {}
+        self._cells: dict[tuple[TableIndex, Group], dict[RowKey, RowCell]] = {}
+
+    def read(self, chain: bytes, wanted: IndexRange, written: dict[str, dict[RowKey, RowCell]]) -> bool:
+        """Takes a range. Returns whether it collides with a write."""
+        index = wanted.index
+        cells = self.cells(wanted, written)
+        self._ranges.setdefault((index, wanted.group), []).append((chain, wanted))
+        for cell in cells.values():
+            if cell.written_beside(chain) and images(cell, index, self._n_slots).matter_to(wanted):
                 return True
         return False
 
-    def _only(self, chain: bytes) -> bool:
-        """Whether all rows and ranges are of one chain."""
-        if self._chain is None:
-            self._chain = chain
-        elif self._chain != chain:
-            self._several = True
-        return not self._several
+    def wrote(self, cell: RowCell) -> bool:
+        """Takes a write. Returns whether a range collides with it."""
+        collides = False
+        for index in self._indexes.get(cell.table, ()):
+            found = self._add(cell, index)
+            for group, _ in found.entries:
+                collides = collides or any(
+                    cell.written_beside(reader) and found.matter_to(wanted)
+                    for reader, wanted in self._ranges.get((index, group), ())
+                )
+        return collides
+
+    def cells(self, wanted: IndexRange, written: dict[str, dict[RowKey, RowCell]]) -> dict[RowKey, RowCell]:
+        """The rows of which an image is in the range's group."""
+        index = wanted.index
+        indexes = self._indexes.setdefault(index.table, [])
+        if index not in indexes:
+            indexes.append(index)
+            for cell in written.get(index.table, _NO_CELLS).values():
+                self._add(cell, index)
+        return self._cells.get((index, wanted.group), _NO_CELLS)
+
+    def _add(self, cell: RowCell, index: TableIndex) -> Images:
+        found = images(cell, index, self._n_slots)
+        for group, _ in found.entries:
+            self._cells.setdefault((index, group), {})[cell.key] = cell
+        return found
 
 
 def images(cell: RowCell, index: TableIndex, n_slots: int) -> Images:

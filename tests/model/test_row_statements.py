@@ -138,10 +138,41 @@ def test_a_serial_key_is_the_entitys_next_number() -> None:
     assert done(rows.keys()) == [1, 2, 4]
     done(rows.put(Numbered("changed", 2)))
     assert done(rows.get(2)).text == "changed"
-    with pytest.raises(BadQuery, match="the engine numbers the rows; leave out number"):
-        rows.insert(Numbered("x", 9))
-    with pytest.raises(NoSuchRow, match="leave out number"):
-        rows.put(Numbered("x", 9))
+
+
+@pytest.mark.parametrize("statement", ["insert", "put", "keep", "replace"])
+def test_numbers_go_on_behind_a_row_that_brings_its_own(statement: str) -> None:
+    operator = Operator("shop")
+    table = operator.table("lines", Numbered, key="number", auto="serial")
+    rows = Memory(operator).context(operator, "a").rows(table)
+
+    def bring(number: int) -> None:
+        row = Numbered("brought", number)
+        done(rows.put(row) if statement == "put" else rows.insert(row, None if statement == "insert" else statement))
+
+    bring(5)
+    assert done(rows.insert(Numbered("x"))).number == 6
+    bring(3)
+    bring(-2)
+    assert done(rows.insert(Numbered("x"))).number == 7, "a lower number changes nothing"
+    bring(8)
+    assert done(rows.insert(Numbered("x"))).number == 9, "the next number is not met"
+    bring(2**63 - 1)
+    with pytest.raises(UnsupportedValue, match="has given its last number"):
+        rows.insert(Numbered("x"))
+
+
+def test_a_row_that_is_there_is_replaced_without_its_entitys_counter() -> None:
+    operator = Operator("shop")
+    table = operator.table("lines", Numbered, key="number", auto="serial")
+    context = Memory(operator).context(operator, "a")
+    rows = context.rows(table)
+    done(rows.insert(Numbered("x")))
+    left = context._left
+    done(rows.put(Numbered("changed", 1)))
+    assert left - context._left == 2, "the row is read and written"
+    done(rows.put(Numbered("brought", 2)))
+    assert left - context._left == 5, "the counter is read as well"
 
 
 def test_a_unique_key_is_given_once() -> None:
