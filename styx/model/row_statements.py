@@ -44,7 +44,7 @@ class RowStatements:
             if on_conflict is None:
                 raise RowExists(
                     f"{self._named(table, key)} exists already: use put, or insert(…, on_conflict=…) to keep or "
-                    "replace it"
+                    "replace it, or a load with replace=True"
                 )
         elif table.auto == "serial" and not made:
             store.pass_serial(table, getattr(row, table.key[0].name))
@@ -194,8 +194,8 @@ class RowStatements:
         parent = reference.parent
         for child_key, _ in store.scan(reference.children_of(store.entity, key[parent.entity_parts :], True, 1)):
             raise ReferenceViolation(
-                f"{self._named(parent, key)} cannot be deleted: {shown(child.primary_key(child_key))} of table "
-                f"{child.full_name} refers to it; delete that first, or declare another on_delete="
+                f"{self._named(parent, key)} cannot be deleted: row {shown(child.primary_key(child_key))} of table "
+                f"{child.full_name} refers to it; delete that row first, or declare another on_delete="
             )
 
     def _named(self, table: Table, key: RowKey) -> str:

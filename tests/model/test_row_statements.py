@@ -281,7 +281,9 @@ def test_restrict_refuses_the_deletion() -> None:
     parents, rows = family("restrict")
     done(parents.insert(Row(1)))
     done(rows.insert(Row(10, parent=1)))
-    with pytest.raises(ReferenceViolation, match=r"row 1 of table shop/parents .* cannot be deleted: 10 of table shop"):
+    with pytest.raises(
+        ReferenceViolation, match=r"row 1 of table shop/parents .* cannot be deleted: row 10 of table shop"
+    ):
         parents.delete(1)
 
 

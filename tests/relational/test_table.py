@@ -70,7 +70,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
                 Index("c", order="product", scope="app"),
                 Index("first-one"),
             ],
-            checks=[Check("same", bool), Check("same", bool), cast(Any, "no check")],
+            checks=[Check("same", bool), Check("same", bool), Check("none", cast(Any, 5)), cast(Any, "no check")],
             references=[Ref("note", items), Ref("seller", items, "set_null"), Ref("seller", items, "set_default")],
             auto="serial",
         )
@@ -85,6 +85,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         "two indexes are named 'a'",
         "two checks are named 'same'",
         "checks= takes Check(",
+        "check 'none' takes a function of a row, got 5",
         "auto='serial' needs a primary key of one column of type int",
         "the reference by note is of type (str); the primary key of cart/items is of type (int)",
         "set_null needs a column 'seller' that may be None",
