@@ -42,8 +42,8 @@ class RowType:
             fixed = [field.name for field in dataclasses.fields(info.cls) if not field.init]
             if fixed:
                 raise ConfigurationError(
-                    f"the row type {type_text(declared)}: {fixed[0]} has init=False, so no update could make a row anew; "
-                    "leave init= out, or make it a property"
+                    f"the row type {type_text(declared)}: {fixed[0]} has init=False, so no update could make a row "
+                    "anew; leave init= out, or make it a property"
                 )
         self.table = table
         self.declared: type = info.cls
