@@ -101,6 +101,21 @@ async def test_numbers_go_on_behind_those_of_loaded_rows(replace: bool) -> None:
         assert [row.number for row in client.rows(lines, "b")] == [2, 3, 4, 5, 6]
 
 
+@pytest.mark.parametrize("end", ["close", "crash"])
+async def test_a_repeated_request_inserts_once(tmp_path: Path, end: str) -> None:
+    client = styx.embedded(app, tmp_path)
+    async with client:
+        first = await client.request(cart, "a", add_line, idempotency_key="k")
+        again = await asyncio.gather(*[client.request(cart, "a", add_line, idempotency_key="k") for _ in range(3)])
+        assert {reply.result for reply in (first, *again)} == {1}
+        if end == "crash":
+            client.crash()
+    async with styx.embedded(app, tmp_path) as client:
+        assert (await client.request(cart, "a", add_line, idempotency_key="k")).result == 1
+        assert [row.number for row in client.rows(lines, "a")] == [1]
+        assert await client.call(cart, "a", add_line) == 2
+
+
 async def test_keys_of_several_parts() -> None:
     async with styx.embedded(app) as client:
         await client.load_rows("till/receipts", [(("a", 1), Item(2)), (("a", 1), Item(1)), (("a", 2), Item(1))])

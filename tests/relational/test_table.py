@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import msgspec
@@ -141,3 +142,13 @@ def test_a_column_that_no_condition_can_name_is_in_no_index() -> None:
 
     with pytest.raises(ConfigurationError, match="last is a parameter of queries; rename the column"):
         cart().table("people", Person, key="id", indexes=Index("by_name", order="last"))
+
+
+def test_a_column_that_no_update_could_set_is_refused() -> None:
+    @dataclass
+    class Made:
+        id: int
+        twice: int = field(init=False, default=0)
+
+    with pytest.raises(ConfigurationError, match=r"twice has init=False, so no update could make a row anew"):
+        Operator("cart").table("made", Made, key="id")
