@@ -112,6 +112,8 @@ async def wrong(ctx: PartitionContext, what: str) -> Any:
         await rows.select(seller="a")
     elif what == "entity's index":
         await rows.select(by="cheapest")
+    elif what == "scan":
+        await rows.select(scan=True)
     elif what == "no column":
         await rows.select(colour="red")
     elif what == "forgotten":
@@ -221,6 +223,7 @@ async def test_changes_and_queries_at_once_are_serializable() -> None:
         ("no index", "MissingIndex", r'declare Index\("across_seller", equal=\(\'seller\',\), scope="partition"\)'),
         ("entity's index", "BadQuery", "no partition-wide index 'cheapest'; it has: holding, dear"),
         ("no column", "BadQuery", "has no column 'colour'"),
+        ("scan", "BadQuery", "no scan=; declare an index for it, such as Index"),
         ("forgotten", "ForgottenAwait", r"did not await ctx.rows\(items\).select"),
         ("missing", "NoSuchRow", r"row 1 of table cart/items of cart\[\d+\] does not exist"),
     ],
