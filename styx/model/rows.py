@@ -340,5 +340,8 @@ def check_table(context: Context, table: Any, operator: str) -> None:
         )
     if context._env.app.table(table.full_name) is not table:
         raise context._doomed(
-            BadQuery(f"table {table.full_name} is not declared by an operator of the app {context._env.app.name!r}")
+            BadQuery(
+                f"table {table.full_name} is not of the app {context._env.app.name!r}: declare it before App(…) takes "
+                "its operator"
+            )
         )

@@ -7,6 +7,7 @@ Two concurrent branches on one entity, one of them writing, *collide*. Paper sec
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -199,12 +200,12 @@ class RowCell(EntityCell, eq=False, gc=False):
             return self.written and self.chain is not None and concurrent(chain, self.chain)
         return any(concurrent(chain, writer) for writer in values)
 
-    def sees_write(self, chain: bytes) -> bool:
-        """Whether a write is visible to `chain`."""
+    def writers(self) -> Iterable[bytes]:
+        """The chains that have written."""
         values = self.values
-        if values is None:
-            return self.written and self.chain is not None and chain.startswith(self.chain)
-        return any(chain.startswith(writer) for writer in values)
+        if values is not None:
+            return values
+        return (self.chain,) if self.written and self.chain is not None else ()
 
     def visible(self, chain: bytes) -> bytes | None:
         """The latest of the writes that are visible to `chain`: there is one."""

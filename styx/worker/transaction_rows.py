@@ -8,10 +8,12 @@ first: a branch may overwrite what a chain above both had put into the range. Pa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from styx.model.context import PATH_STEP_BYTES
 from styx.native.interpreted import native
 from styx.relational.index_range import Group, IndexRange, Position, RowKey, TableIndex
 from styx.worker.written_rows import WrittenIndex, WrittenRows
@@ -19,7 +21,10 @@ from styx.worker.written_rows import WrittenIndex, WrittenRows
 if TYPE_CHECKING:
     from styx.worker.footprint import RowCell
 
-
+PAIRS_MAX: Final = 100_000
+"""Pairs of a range and a row, of several branches in one group, above which they count as collided without a look: the
+transaction runs again in serial order, and is right.
+"""
 _NO_CELLS: Final[dict[RowKey, RowCell]] = {}
 
 
@@ -77,9 +82,8 @@ class TransactionRows:
                         self._own.write(table, cell.key, cell.visible(chain))
             return self._own.of(index, self.n_slots)
         seen = WrittenRows()
-        for cell in beside.cells(wanted, self.written).values():
-            if cell.sees_write(chain):
-                seen.write(index.table, cell.key, cell.visible(chain))
+        for cell in beside.seen(wanted, chain, self.written):
+            seen.write(index.table, cell.key, cell.visible(chain))
         return seen.of(index, self.n_slots)
 
     def read(self, chain: bytes, wanted: IndexRange) -> bool:
@@ -114,23 +118,41 @@ class TransactionRows:
         return beside
 
 
+class _Group:
+    """The ranges and rows of one group of an index. `by_writer` are the rows by the chains that wrote them."""
+
+    __slots__ = ("by_writer", "ranges", "rows")
+
+    def __init__(self) -> None:
+        self.ranges: list[tuple[bytes, IndexRange]] = []
+        self.rows: dict[RowKey, RowCell] = {}
+        self.by_writer: dict[bytes, dict[RowKey, RowCell]] = {}
+
+    @property
+    def crowded(self) -> bool:
+        """Whether looking at all pairs would take too long. More branches only make it so, in whatever order."""
+        return len(self.ranges) * len(self.rows) > PAIRS_MAX
+
+
 class _Branches:
     """Ranges and rows of several chains, by the groups of the indexes that were queried: with as many branches as there
     are entities, each range meets the rows of its own entity only.
     """
 
+    __slots__ = ("_groups", "_indexes", "_n_slots")
+
     def __init__(self, n_slots: int) -> None:
         self._n_slots = n_slots
         self._indexes: dict[str, list[TableIndex]] = {}
-        self._ranges: dict[tuple[TableIndex, Group], list[tuple[bytes, IndexRange]]] = {}
-        self._cells: dict[tuple[TableIndex, Group], dict[RowKey, RowCell]] = {}
+        self._groups: dict[tuple[TableIndex, Group], _Group] = {}
 
     def read(self, chain: bytes, wanted: IndexRange, written: dict[str, dict[RowKey, RowCell]]) -> bool:
         """Takes a range. Returns whether it collides with a write."""
-        index = wanted.index
-        cells = self.cells(wanted, written)
-        self._ranges.setdefault((index, wanted.group), []).append((chain, wanted))
-        for cell in cells.values():
+        index, group = wanted.index, self._group(wanted, written)
+        group.ranges.append((chain, wanted))
+        if group.crowded:
+            return True
+        for cell in group.rows.values():
             if cell.written_beside(chain) and images(cell, index, self._n_slots).matter_to(wanted):
                 return True
         return False
@@ -140,27 +162,40 @@ class _Branches:
         collides = False
         for index in self._indexes.get(cell.table, ()):
             found = self._add(cell, index)
-            for group, _ in found.entries:
-                collides = collides or any(
-                    cell.written_beside(reader) and found.matter_to(wanted)
-                    for reader, wanted in self._ranges.get((index, group), ())
+            for place, _ in found.entries:
+                group = self._groups[index, place]
+                collides = (
+                    collides
+                    or group.crowded
+                    or any(cell.written_beside(reader) and found.matter_to(wanted) for reader, wanted in group.ranges)
                 )
         return collides
 
-    def cells(self, wanted: IndexRange, written: dict[str, dict[RowKey, RowCell]]) -> dict[RowKey, RowCell]:
-        """The rows of which an image is in the range's group."""
+    def seen(self, wanted: IndexRange, chain: bytes, written: dict[str, dict[RowKey, RowCell]]) -> Iterable[RowCell]:
+        """The rows of the range's group that `chain`, or a chain above it, wrote."""
+        by_writer = self._group(wanted, written).by_writer
+        found: dict[RowKey, RowCell] = {}
+        for end in range(len(chain), -1, -PATH_STEP_BYTES):
+            found.update(by_writer.get(chain[:end], _NO_CELLS))
+        return found.values()
+
+    def _group(self, wanted: IndexRange, written: dict[str, dict[RowKey, RowCell]]) -> _Group:
+        """The group of a range. All rows with an image in it are in it."""
         index = wanted.index
         indexes = self._indexes.setdefault(index.table, [])
         if index not in indexes:
             indexes.append(index)
             for cell in written.get(index.table, _NO_CELLS).values():
                 self._add(cell, index)
-        return self._cells.get((index, wanted.group), _NO_CELLS)
+        return self._groups.setdefault((index, wanted.group), _Group())
 
     def _add(self, cell: RowCell, index: TableIndex) -> Images:
         found = images(cell, index, self._n_slots)
-        for group, _ in found.entries:
-            self._cells.setdefault((index, group), {})[cell.key] = cell
+        for place, _ in found.entries:
+            group = self._groups.setdefault((index, place), _Group())
+            group.rows[cell.key] = cell
+            for writer in cell.writers():
+                group.by_writer.setdefault(writer, {})[cell.key] = cell
         return found
 
 

@@ -493,7 +493,7 @@ def test_a_table_is_of_the_functions_own_operator_and_app() -> None:
     with pytest.raises(BadQuery, match="table one/rows belongs to operator 'one'"):
         memory.context(two).rows(table)
     stranger = Operator("one").table("rows", Row, key="id")
-    with pytest.raises(BadQuery, match="table one/rows is not declared by an operator of the app 'shop'"):
+    with pytest.raises(BadQuery, match="table one/rows is not of the app 'shop': declare it before App"):
         memory.context(one).rows(stranger)
     with pytest.raises(BadQuery, match=r"ctx\.rows takes a table that operator.table"):
         memory.context(one).rows("rows")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import msgspec
@@ -132,3 +133,13 @@ def test_rows_of_another_operator_cannot_be_referred_to() -> None:
 def test_an_engines_key_needs_a_default() -> None:
     with pytest.raises(ConfigurationError, match="column 'product' needs a default, such as 0"):
         cart().table("items", Item, key="product", auto="serial")
+
+
+def test_a_column_that_no_update_could_set_is_refused() -> None:
+    @dataclass
+    class Made:
+        id: int
+        twice: int = field(init=False, default=0)
+
+    with pytest.raises(ConfigurationError, match=r"twice has init=False, so no update could make a row anew"):
+        Operator("cart").table("made", Made, key="id")

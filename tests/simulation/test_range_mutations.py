@@ -92,7 +92,7 @@ def a_range_ends_before_the_last_row_given(patch: pytest.MonkeyPatch) -> None:
 
 
 def queries_do_not_see_own_writes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(TransactionRows, "seen", lambda self, wanted, _: WrittenRows().of(wanted.index, self.n_slots))
+    patch.setattr(TransactionRows, "seen", lambda self, wanted, chain: WrittenRows().of(wanted.index, self.n_slots))
 
 
 def queries_see_what_concurrent_branches_wrote(patch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,10 @@ import pytest
 from styx.relational.index_range import Group, IndexRange, Position, RowKey, TableIndex
 from styx.state.slot_state import SlotState
 from styx.state.table import Table
+from styx.worker import transaction_rows
 from styx.worker.footprint import Footprint, RowCell
 from styx.worker.slot import Slot
+from tests.plain_form import plain_form
 from tests.worker.test_footprint import footprint
 
 ROWS = "cart/items"
@@ -159,3 +161,31 @@ def test_many_branches_on_entities_of_their_own_look_at_their_own_rows_only() ->
             slot.cell(made, ROWS, (number, rank)).write(chain, bytes([rank]))
     assert not made.collided
     assert index.asked < 20 * branches
+
+
+@plain_form
+@pytest.mark.parametrize("reads_first", [True, False])
+def test_branches_that_crowd_one_group_count_as_collided_in_either_order(
+    reads_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transaction_rows, "PAIRS_MAX", 24)
+    index = ByRank(1, 1)
+
+    def collides(branches: int) -> bool:
+        made = footprint()
+        slot = made.here = Slot(0, SlotState({ROWS: Table({}, -1)}), -1)
+        entity = slot.cell(made, "cart", "ada")
+
+        def read(number: int) -> None:
+            entity.scan(made, IndexRange(index, (1, 0), (200 + number,), (201 + number,)), number.to_bytes(2, "big"))
+
+        def write(number: int) -> None:
+            slot.cell(made, ROWS, (1, number)).write(number.to_bytes(2, "big"), bytes([number]))
+
+        for step in (read, write) if reads_first else (write, read):
+            for number in range(branches):
+                step(number)
+        return made.collided
+
+    assert not collides(4)
+    assert collides(5)
