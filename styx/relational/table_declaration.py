@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+")
 PRIMARY_KEY: Final = "primary key"
 """The name of index 0. No declared index can have it."""
-PARAMETERS: Final = frozenset({"after", "by", "first", "last", "scan", "size"})
-"""Parameters of queries, which no condition can be named after."""
 _AUTO: Final[dict[str, type]] = {"unique": str, "serial": int}
 
 
@@ -152,9 +150,6 @@ class TableDeclaration:
                 f"index {index.name!r}: unique=True is for the rows of one entity. Which entities share a partition "
                 "depends on the number of slots, and must not decide what is a violation"
             )
-        for name in (*index.equal, *index.order):
-            if name in PARAMETERS:
-                self.problems.append(f"index {index.name!r}: {name} is a parameter of queries; rename the column")
 
     def _columns(self, what: str, names: tuple[Any, ...]) -> tuple[Column, ...]:
         found = []

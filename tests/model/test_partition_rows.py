@@ -80,7 +80,10 @@ async def reprice(ctx: PartitionContext, product: int, price: int) -> int:
 async def holders(ctx: PartitionContext, product: int) -> list[Any]:
     rows = ctx.rows(items)
     found = [[customer, row.price] for customer, row in await rows.select(product=product)]
-    keys = await rows.keys(product=product)
+    keys = await rows.keys({"product": product})
+    assert found == [[customer, row.price] for customer, row in await rows.select({"product": product})]
+    assert await rows.count({"product": product}) == await rows.count(product=product)
+    assert await rows.exists({"product": product}) == bool(found)
     assert keys == [(customer, product) for customer, _ in found]
     assert await rows.count(product=product) == len(found)
     assert await rows.exists(product=product) == bool(found)

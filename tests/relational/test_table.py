@@ -135,15 +135,6 @@ def test_an_engines_key_needs_a_default() -> None:
         cart().table("items", Item, key="product", auto="serial")
 
 
-def test_a_column_that_no_condition_can_name_is_in_no_index() -> None:
-    class Person(msgspec.Struct):
-        id: int
-        last: str
-
-    with pytest.raises(ConfigurationError, match="last is a parameter of queries; rename the column"):
-        cart().table("people", Person, key="id", indexes=Index("by_name", order="last"))
-
-
 def test_a_column_that_no_update_could_set_is_refused() -> None:
     @dataclass
     class Made:
