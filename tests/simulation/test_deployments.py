@@ -9,13 +9,14 @@ from msgspec.structs import replace
 from proof.simulation import random_plan, simulate
 from proof.simulation.plan import Fault
 
-SEEDS = 8
+FIRST, SEEDS = 8, 8
+"""One of five seeds has a version that is refused late; some of these do."""
 DEPLOYMENTS = tuple(Fault("deployment", 0.08 * i, 0.0) for i in range(30))
 
 
 def test_versions_are_checked_refused_early_and_late_and_begin() -> None:
     found: Counter[str] = Counter()
-    for seed in range(SEEDS):
+    for seed in range(FIRST, FIRST + SEEDS):
         plan = replace(
             random_plan(seed, cluster=True),
             duration_s=2.5,
