@@ -16,6 +16,7 @@ import msgspec
 
 from proof.random_looks import random_look
 from proof.random_requests import Profile, random_near, random_request
+from proof.random_rows import random_row_look, random_rows
 from proof.travelling_requests import random_travel
 from styx.client.base import Client
 from styx.errors import InTransactionError, RequestRejected
@@ -54,6 +55,8 @@ LOOKS: Final = 0.1
 """Share of requests for a read-only function; the next two are of local requests, and of numbers that travel."""
 NEAR: Final = 0.15
 TRAVELS: Final = 0.1
+ROWS: Final = 0.15
+"""Share of requests that work on rows, a part of them read-only."""
 _NUMBER_STEPS: Final = (["next", 0], ["next", 1], ["last", 0], ["unique"])
 
 
@@ -78,14 +81,24 @@ def chaos_requests(rng: Random, n_slots: int, profile: Profile = STEADY) -> Call
             except msgspec.DecodeError:
                 continue
             if isinstance(arguments, list):
-                key = tuple(request.key) if isinstance(request.key, list) else request.key
                 if request.function in ("run", "near") and arguments and rng.random() < OUTSIDE:
                     arguments[0] = [*arguments[0], ["outside", rng.randrange(10)]]
                 if request.function in ("run", "near") and arguments and rng.random() < NUMBERED:
                     arguments[0] = [rng.choice(_NUMBER_STEPS), *arguments[0]]
-                return Planned(request.operator, key, request.function, tuple(arguments))
+                return _planned(request, arguments)
 
     return make
+
+
+def row_request(rng: Random) -> Planned:
+    """A request that works on rows."""
+    request = random_rows(rng, "")
+    return _planned(request, msgspec.msgpack.decode(request.params))
+
+
+def _planned(request: Request, arguments: list[Any]) -> Planned:
+    key = tuple(request.key) if isinstance(request.key, list) else request.key
+    return Planned(request.operator, key, request.function, tuple(arguments))
 
 
 def _random(rng: Random, n_slots: int, profile: Profile) -> Request:
@@ -97,6 +110,8 @@ def _random(rng: Random, n_slots: int, profile: Profile) -> Request:
         return random_near(rng, profile, n_slots, "")
     if chance < LOOKS + NEAR + TRAVELS:
         return random_travel(rng, profile, "")
+    if chance < LOOKS + NEAR + TRAVELS + ROWS:
+        return random_row_look(rng, "") if rng.random() < 0.3 else random_rows(rng, "")
     return random_request(rng, profile)
 
 

@@ -24,7 +24,7 @@ from proof.cluster.child import ChildFailed
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
 from proof.cluster.faults import APP
 from proof.cluster.halting_coordinator import MODULE
-from proof.cluster.load import LoadOptions, Planned, SteadyLoad
+from proof.cluster.load import LoadOptions, Planned, SteadyLoad, row_request
 from proof.cluster.planned_changes import KILLS, Change, Changer, KillPlan
 from proof.cluster.recorded import Begun, read_generations
 from proof.cluster.recovery_time import LOAD_SECONDS_MAX, snapshot_taken, transfers
@@ -44,6 +44,8 @@ READ_MAX: Final = 20_000
 """Limit on the entities of an operator that clients read at the end. If there are more, random ones are read."""
 READ_AT_ONCE: Final = 500
 READ_HTTP_SHARE: Final = 0.02
+ROWS_SHARE: Final = 0.1
+"""Share of requests that work on rows, if there are cells."""
 READ_SECONDS_MAX: Final = PATIENCE_SECONDS
 READ_AGAIN_SECONDS: Final = 0.2
 
@@ -123,6 +125,8 @@ def _requests(rng: Random, keys: int, cells: bool) -> Callable[[], Planned]:
     transfer = transfers(rng, keys)
 
     def make() -> Planned:
+        if cells and rng.random() < ROWS_SHARE:
+            return row_request(rng)
         if cells and rng.random() < 0.5:
             return Planned(text.name, f"k{rng.randrange(keys)}", "run", ([["add", rng.randint(1, 9)]],))
         return transfer()

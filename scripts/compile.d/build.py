@@ -77,6 +77,7 @@ MODULES: Final = (
     "worker/lock_rounds",
     "worker/outbox",
     "worker/own_variables",
+    "worker/range_counts",
     "worker/range_read",
     "worker/range_validation",
     "worker/replies",

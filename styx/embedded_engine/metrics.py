@@ -99,6 +99,9 @@ def _transactions(engine: EmbeddedEngine) -> Iterator[_Metric]:
     yield _gauge("styx_requests_held", "Requests of embedded clients that wait for a place.", engine.held)
     yield _gauge("styx_backlog", "Requests in the log that no epoch has taken yet.", worker.backlog)
     yield _gauge(*families.UNFINISHED, worker.unfinished)
+    counted = worker.executor.range_counts
+    for family, by_table in ((families.ROWS_READ, counted.rows_read), (families.RANGE_CONFLICTS, counted.conflicts)):
+        yield (family.name, "counter", family.text, [(f'{{table="{n}"}}', float(c)) for n, c in by_table.items()])
     held = worker.rows_held()
     for family, at in ((families.ROWS, 0), (families.INDEXES, 1)):
         yield (family.name, "gauge", family.text, [(f'{{table="{name}"}}', float(n[at])) for name, n in held.items()])

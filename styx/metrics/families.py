@@ -27,6 +27,10 @@ POISON: Final = Family("styx_poison_records_total", "Request records skipped as 
 UNFINISHED: Final = Family("styx_unfinished", "Transactions in an epoch, carried, or waiting for an external call.")
 ROWS: Final = Family("styx_rows", "Rows of tables, by table.")
 INDEXES: Final = Family("styx_indexes_made", "Indexes that queries have had made, by table, one for each slot.")
+ROWS_READ: Final = Family("styx_rows_read_total", "Rows that queries have found, re-runs included, by table.")
+RANGE_CONFLICTS: Final = Family(
+    "styx_range_conflicts_total", "Transactions in conflict because of rows in a range that they had read, by table."
+)
 SNAPSHOTS: Final = Family("styx_snapshots_total", "Snapshots completed since the start.")
 SNAPSHOTS_FAILED: Final = Family("styx_snapshots_failed_total", "Snapshots given up since the start.")
 SNAPSHOT_AGE: Final = Family("styx_snapshot_age_seconds", "Since the last complete snapshot; NaN before the first.")

@@ -194,9 +194,10 @@ class Operator:
         `row_type`: a `msgspec.Struct` or a dataclass, whose fields are the columns. `key`: the column, or columns, of
         the primary key, by which an entity has one row at most. `indexes`, `checks` and `references`: `Index`, `Check`
         and `Ref` objects. `auto`: the engine makes the key of a row that has its column's default: "unique", a text
-        that is given once in the deployment, or "serial", the entity's next number. `was`: the name that the table had
-        before. `migrate`: a plain, deterministic function that makes a row of one that an earlier version stored and
-        that `row_type` does not read whole; it works as the operator's own one, and leaves the primary key as it is.
+        that is given once in the deployment, or "serial", the entity's next number, behind those of all rows that it
+        has had. `was`: the name that the table had before. `migrate`: a plain, deterministic function that makes a row
+        of one that an earlier version stored and that `row_type` does not read whole; it works as the operator's own
+        one, and leaves the primary key as it is.
 
         Raises `ConfigurationError` that says all that is wrong.
         """

@@ -37,8 +37,6 @@ class RowStatements:
             row, made = self._with_key(table, row)
         data = table.row_type.encode(row)
         key = store.entity + table.parts_of(row)
-        if table.auto == "serial" and not made:
-            raise BadQuery(f"{self._named(table, key)}: the engine numbers the rows; leave out {table.key[0].name}")
         old = store.read(table, key)
         if old is not None:
             if on_conflict == "keep":
@@ -46,8 +44,10 @@ class RowStatements:
             if on_conflict is None:
                 raise RowExists(
                     f"{self._named(table, key)} exists already: use put, or insert(…, on_conflict=…) to keep or "
-                    "replace it"
+                    "replace it, or a load with replace=True"
                 )
+        elif table.auto == "serial" and not made:
+            store.pass_serial(table, getattr(row, table.key[0].name))
         self._write(table, key, row, data)
         return row
 
@@ -60,10 +60,8 @@ class RowStatements:
         data = table.row_type.encode(row)
         key = store.entity + table.parts_of(row)
         if table.auto == "serial" and not made and store.read(table, key) is None:
-            raise NoSuchRow(
-                f"{self._named(table, key)} does not exist, and the engine numbers the rows: leave out "
-                f"{table.key[0].name} to insert one"
-            )
+            # Not for a row that is there: its number has been passed, and a change of it conflicts with no insert.
+            store.pass_serial(table, getattr(row, table.key[0].name))
         self._write(table, key, row, data)
 
     def update(self, table: Table, pk: Any, changes: dict[str, Any]) -> Any:
@@ -202,8 +200,8 @@ class RowStatements:
         parent = reference.parent
         for child_key, _ in store.scan(reference.children_of(store.entity, key[parent.entity_parts :], True, 1)):
             raise ReferenceViolation(
-                f"{self._named(parent, key)} cannot be deleted: {shown(child.primary_key(child_key))} of table "
-                f"{child.full_name} refers to it; delete that first, or declare another on_delete="
+                f"{self._named(parent, key)} cannot be deleted: row {shown(child.primary_key(child_key))} of table "
+                f"{child.full_name} refers to it; delete that row first, or declare another on_delete="
             )
 
     def _named(self, table: Table, key: RowKey) -> str:

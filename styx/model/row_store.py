@@ -105,6 +105,13 @@ class RowStore:
         cell.write(chain, encode_number(number))
         return number
 
+    def pass_serial(self, table: Table, number: int) -> None:
+        """Numbers of rows go on behind `number`, which a row brings, so that none meets that row. One operation."""
+        cell = self._serial_cell(table)
+        chain = self.context._chain
+        if decode_number(cell.read(chain)) < number:
+            cell.write(chain, encode_number(number))
+
     def _serial_cell(self, table: Table) -> Cell:
         self.spend(1)
         context = self.context

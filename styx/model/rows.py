@@ -99,8 +99,8 @@ class Rows:
         return self._given("insert", inserted)
 
     def put(self, row: Any) -> Awaitable[None]:
-        """Puts a row in the place of the one with its primary key, if there is one. It reads no row. Raises as `insert`
-        does, except for `RowExists`.
+        """Puts a row in the place of the one with its primary key, if there is one. It reads no row, or with
+        `auto="serial"` only this one. Raises as `insert` does, except for `RowExists`.
         """
         self._may_write("put")
         try:
@@ -307,5 +307,8 @@ def check_table(context: Context, table: Any, operator: str) -> None:
         )
     if context._env.app.tables.get(table.full_name) is not table:
         raise context._doomed(
-            BadQuery(f"table {table.full_name} is not declared by an operator of the app {context._env.app.name!r}")
+            BadQuery(
+                f"table {table.full_name} is not of the app {context._env.app.name!r}: declare it before App(…) takes "
+                "its operator"
+            )
         )

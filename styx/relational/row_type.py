@@ -38,6 +38,13 @@ class RowType:
             check_declared(declared)
         except ConfigurationError as error:
             raise ConfigurationError(f"the row type {type_text(declared)}: {error}") from None
+        if isinstance(info, inspect.DataclassType):
+            fixed = [field.name for field in dataclasses.fields(info.cls) if not field.init]
+            if fixed:
+                raise ConfigurationError(
+                    f"the row type {type_text(declared)}: {fixed[0]} has init=False, so no update could make a row "
+                    "anew; leave init= out, or make it a property"
+                )
         self.table = table
         self.declared: type = info.cls
         self.name = type_text(declared)

@@ -247,16 +247,26 @@ class Table:
 
     def _missing(self, conditions: Conditions, by: str | None) -> str:
         asked = operations_of(conditions)
-        equal = [name for name, operation in asked if operation == EQUAL]
-        compared = [name for name, operation in asked if operation != EQUAL]
-        columns = [f"{what}={_listed(names)}" for what, names in (("equal", equal), ("order", compared[:1])) if names]
-        name = "by_" + "_".join(equal + compared[:1])
+        query = f"the query ({conditions_text(conditions)})" if conditions else "a query without conditions"
+        needed = () if by is None else self.index(by).equal
+        lacking = [f"{column.name}=…" for column in needed if (column.name, EQUAL) not in asked]
+        if lacking:
+            return f"table {self.full_name}: index {by!r} does not serve {query}: it needs {', '.join(lacking)}"
         served = "no index serves" if by is None else f"index {by!r} does not serve"
-        return (
-            f"table {self.full_name}: {served} the query ({conditions_text(conditions)}): declare "
-            f'Index("{name}", {", ".join(columns)}), or say scan=True, which reads all rows of the entity and '
-            "conflicts with every change of them"
-        )
+        declare = self._useful_index(asked)
+        scan = "scan=True, which reads all rows of the entity and conflicts with every change of them"
+        cure = f"declare {declare}, or say {scan}" if declare else f"say {scan}"
+        return f"table {self.full_name}: {served} {query}: {cure}"
+
+    def _useful_index(self, asked: tuple[tuple[str, str], ...]) -> str:
+        """The declaration of an index that serves, as code; empty if none of the columns can be in an index."""
+        can = [(name, operation) for name, operation in asked if self.columns[name].kind is not None]
+        equal = [name for name, operation in can if operation == EQUAL]
+        order = [name for name, operation in can if operation != EQUAL][:1]
+        if not can:
+            return ""
+        columns = [f"{what}={_listed(names)}" for what, names in (("equal", equal), ("order", order)) if names]
+        return f'Index("by_{"_".join(equal + order)}", {", ".join(columns)})'
 
     def index(self, name: Any) -> RowIndex:
         """The index of this name; raises `BadQuery`."""

@@ -176,8 +176,10 @@ class TableDeclaration:
     def checks(self, given: Any) -> tuple[Check, ...]:
         checks = []
         for check in all_of(given):
-            if not isinstance(check, Check) or not callable(check.function) or not isinstance(check.name, str):
+            if not isinstance(check, Check) or not isinstance(check.name, str):
                 self.problems.append(f'checks= takes Check("name", lambda row: …) objects, got {shown(check)}')
+            elif not callable(check.function):
+                self.problems.append(f"check {check.name!r} takes a function of a row, got {shown(check.function)}")
             else:
                 checks.append(check)
         names = Counter(check.name for check in checks)

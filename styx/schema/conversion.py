@@ -15,8 +15,9 @@ from styx.errors import EngineFailed
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.model.row_store import SERIAL_PREFIX
-from styx.model.sequence import table_of
+from styx.model.sequence import decode_number, encode_number, table_of
 from styx.model.table_names import entry_name, owner_of, row_table
+from styx.relational.table import Table
 from styx.schema.state_reading import Declared, Misfit, StateReader
 
 Tables = Mapping[str, Mapping[Any, bytes]]
@@ -40,8 +41,13 @@ class NotConverted(EngineFailed):
 
 
 def converts(app: App) -> bool:
-    """Whether the app may convert anything: it has a `migrate=`, a `was=` or `drops=`."""
-    return bool(app.drops) or any(declared.migration is not None for _, declared in _declared(app)) or any(renames(app))
+    """Whether the app may convert anything: it has a `migrate=`, a `was=`, `drops=` or an `auto="serial"`."""
+    return (
+        bool(app.drops)
+        or any(declared.migration is not None for _, declared in _declared(app))
+        or any(renames(app))
+        or any(table.auto == "serial" for table in app.tables.values())
+    )
 
 
 def renames(app: App) -> dict[str, str]:
@@ -66,6 +72,9 @@ def conversion(app: App, tables: Tables, limits: Limits) -> Conversion:
         new_values = _converted(name, StateReader(declared, limits.value_bytes_max), table)
         if new_values:
             writes[name] = new_values
+    for numbered in app.tables.values():
+        if numbered.auto == "serial" and (passed := _passed(numbered, present, writes)):
+            writes.setdefault(table_of(numbered.operator), {}).update(passed)
     return Conversion(writes, renamed, dropped)
 
 
@@ -84,6 +93,20 @@ def _serials(
                 if old in renamed:
                     changes[*key[:-1], SERIAL_PREFIX + renamed[old].partition("/")[2]] = data
     return writes
+
+
+def _passed(table: Table, present: Tables, writes: Mapping[str, Mapping[Any, bytes | None]]) -> dict[Any, bytes | None]:
+    """The last numbers of entities that have rows with higher ones, as when `auto="serial"` is new: these are passed.
+
+    A conversion does not change primary keys, so the rows as they were say their numbers.
+    """
+    highest: dict[Any, int] = {}
+    for key in present.get(table.full_name, {}):
+        last = (*key[:-1], SERIAL_PREFIX + table.name)
+        highest[last] = max(highest.get(last, 0), key[-1])
+    sequences = table_of(table.operator)
+    stored = {**present.get(sequences, {}), **writes.get(sequences, {})} if highest else {}
+    return {key: encode_number(number) for key, number in highest.items() if number > decode_number(stored.get(key))}
 
 
 def _declared(app: App) -> Iterator[tuple[str, Declared]]:

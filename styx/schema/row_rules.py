@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from styx.errors import describe
+from styx.errors import CheckViolation, UnsupportedValue, describe
 from styx.model.table_names import entry_name
 from styx.relational.row_indexes import ColumnIndex
 from styx.relational.table import Table
@@ -38,7 +38,7 @@ class RowRules:
         row = self._row(data, reading)
         try:
             self._check_key(key, row)
-            self._table.check(row)
+            self._check_row(row)
             self._check_unique(rows_of(self._table.full_name), key, row)
             self._check_references(rows_of, key, row)
         except Misfit:
@@ -58,6 +58,14 @@ class RowRules:
             raise Misfit(
                 f": its columns say the primary key {', '.join(map(repr, parts))}; a row's primary key never changes"
             )
+
+    def _check_row(self, row: Any) -> None:
+        try:
+            self._table.check(row)
+        except (CheckViolation, UnsupportedValue):
+            raise
+        except Exception as error:  # noqa: BLE001 - a check of the app can raise anything
+            raise Misfit(": a check raised " + ": ".join(describe(error))) from None
 
     def _check_unique(self, rows: Rows, key: Any, row: Any) -> None:
         """The row that was seen in a place counts if it is still there: it may have been changed or deleted since."""

@@ -19,8 +19,8 @@ _ADVICE: Final = (
     'see "Changing the code, and the state\'s type" in docs/programming.md'
 )
 _ADVICE_OF_ROWS: Final = (
-    "For rows: give every new column a default, convert rows with operator.table(..., migrate=), or mend them with a "
-    "function of the version that runs: see docs/change-a-table.md"
+    "Give every new column a default, convert rows with operator.table(..., migrate=), or mend them with a function of "
+    "the version that runs: see docs/change-a-table.md"
 )
 
 
@@ -48,7 +48,9 @@ class StateFindings(msgspec.Struct, array_like=True, frozen=True):
         more = self.offenders - len(self.first)
         counts = f"{self.offenders:,} of {self.checked:,} stored {self._kind} do not fit the new version"
         rest = [f"  … and {more:,} more"] if more else []
-        advice = [_ADVICE, _ADVICE_OF_ROWS] if self.rows else [_ADVICE]
+        of_rows = [holds_rows(line.partition("[")[0]) for line in self.first]
+        advice = [_ADVICE_OF_ROWS] if all(of_rows) else [_ADVICE]
+        advice += [_ADVICE_OF_ROWS] if any(of_rows) and not all(of_rows) else []
         return "\n".join([f"{counts}:", *(f"  {line}" for line in self.first), *rest, *advice])
 
     def notes(self) -> list[str]:

@@ -83,7 +83,7 @@ class SlotState:
         """
         tables = {name: table for name, table in self.tables.items() if name not in dropped and name not in renamed}
         tables |= {new: self.tables[old] for old, new in renamed.items()}
-        changed = {name: tables[name].replaced(writes[name]) for name in writes}
+        changed = {name: tables.get(name, Table({}, -1)).replaced(writes[name]) for name in writes}
         new = SlotState({**tables, **changed})
         new.converted = True
         return new

@@ -135,7 +135,7 @@ class SerialReference:
         for old, new in changed.renamed.items():
             tables[new] = tables.pop(old)
         for name, values in changed.writes.items():
-            tables[name] = without_deleted({**tables[name], **values})
+            tables[name] = without_deleted({**tables.get(name, {}), **values})
         for name, table in tables.items():
             if not holds_sequences(name):
                 self._read_all(name, table, tables)

@@ -32,6 +32,7 @@ from styx.worker.invocation import CUT_CODE, Doomed, Invocation, abandon, extern
 from styx.worker.notes import Notes, refusal_by
 from styx.worker.outbox import outgoing_call
 from styx.worker.own_variables import OwnVariables
+from styx.worker.range_counts import RangeCounts
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot
 
@@ -42,7 +43,8 @@ class Executor(Endings):
     """The first execution of each epoch's transactions on one worker. `owners` maps every slot to its worker.
 
     `invocation` is the class of the contexts that functions get; a host may replace it between epochs by a class that
-    measures. `calls` counts the functions started in all epochs. The other fields belong to the open epoch. `read_only`
+    measures. `calls` counts the functions started in all epochs, and `range_counts` what
+    queries read then. The other fields belong to the open epoch. `read_only`
     are the TIDs of its read-only transactions with their root on this worker. `_ready` are the invocations to start, of
     which the first `_started` have started. `_waiting` are the invocations that wait for another worker, by TID, slot
     and call path. `_suspended` are all invocations that have waited, each with the means to continue its coroutine.
@@ -57,6 +59,7 @@ class Executor(Endings):
         self._started = 0
         self.read_only: set[int] = set()
         self.calls = 0
+        self.range_counts = RangeCounts()
         self._waiting: dict[tuple[int, int, bytes], Invocation] = {}
         self._suspended: dict[Invocation, Steps] = {}
         self._first_steps = FirstSteps()

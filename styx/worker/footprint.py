@@ -7,6 +7,7 @@ Two concurrent branches on one entity, one of them writing, *collide*. Paper sec
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -125,7 +126,7 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
         footprint = self.footprint
         slot, rows = footprint.here, footprint.rows_here()
         assert slot is not None, "a transaction without a slot has no state"
-        found = read_range(slot, wanted, footprint.n_slots, (rows.seen(wanted.index, chain),))
+        found = read_range(slot, wanted, footprint.n_slots, (rows.seen(wanted, chain),))
         footprint.has_read(chain, range_that_was_read(wanted, found))
         return rows_of(found)
 
@@ -134,7 +135,7 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
         footprint = self.footprint
         slot, rows = footprint.here, footprint.rows_here()
         assert slot is not None, "a transaction without a slot has no state"
-        found = count_range(slot, wanted, footprint.n_slots, (rows.seen(wanted.index, chain),))
+        found = count_range(slot, wanted, footprint.n_slots, (rows.seen(wanted, chain),))
         footprint.has_read(chain, wanted)
         return found
 
@@ -199,12 +200,12 @@ class RowCell(EntityCell, eq=False, gc=False):
             return self.written and self.chain is not None and concurrent(chain, self.chain)
         return any(concurrent(chain, writer) for writer in values)
 
-    def sees_write(self, chain: bytes) -> bool:
-        """Whether a write is visible to `chain`."""
+    def writers(self) -> Iterable[bytes]:
+        """The chains that have written."""
         values = self.values
-        if values is None:
-            return self.written and self.chain is not None and chain.startswith(self.chain)
-        return any(chain.startswith(writer) for writer in values)
+        if values is not None:
+            return values
+        return (self.chain,) if self.written and self.chain is not None else ()
 
     def visible(self, chain: bytes) -> bytes | None:
         """The latest of the writes that are visible to `chain`: there is one."""

@@ -72,6 +72,7 @@ class Generation:
             state.as_stored()
             slot = self.slots[index] = Slot(index, state, loaded.epoch)
             slot.running = self.executor.running
+            slot.range_counts = self.executor.range_counts
             memory = self.memories[index] = memory_of(state, self.limits)
             self.intake.add_slot(index, part.next_offset, part.pending, part.passed_over, memory)
         self.executor.slots = self.slots

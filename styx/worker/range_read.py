@@ -25,8 +25,11 @@ def read_range(slot: Slot, wanted: IndexRange, n_slots: int, layers: Layers) -> 
     if layers:
         found.sort()
     if wanted.first:
-        return found[: wanted.first]
-    return found[-wanted.last :] if wanted.last else found
+        found = found[: wanted.first]
+    elif wanted.last:
+        found = found[-wanted.last :]
+    slot.range_counts.read(wanted.index.table, len(found))
+    return found
 
 
 def _committed(slot: Slot, wanted: IndexRange, n_slots: int, layers: Layers) -> Found:

@@ -32,7 +32,14 @@ def conflicts_of_ranges(slot: Slot, accesses: Iterable[tuple[int, Access]], gone
         if footprint.rows is not None and footprint.tid not in gone
     ]
     written = _written(slot, queries, accesses, gone)
-    return {tid for tid, ranges in queries if any(written.lowest(wanted) < tid for _, wanted in ranges)}
+    found: set[int] = set()
+    for tid, ranges in queries:
+        for _, wanted in ranges:
+            if written.lowest(wanted) < tid:
+                found.add(tid)
+                slot.range_counts.conflict(wanted.index.table)
+                break
+    return found
 
 
 def _written(

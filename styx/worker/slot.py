@@ -18,6 +18,7 @@ from styx.state.sorted_index import SortedIndex
 from styx.state.table import Reader, Table
 from styx.worker.events import SlotContent
 from styx.worker.footprint import EntityCell, Footprint, RowCell
+from styx.worker.range_counts import RangeCounts
 from styx.worker.written_rows import WrittenRows
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class Slot:
     the first transaction that names them sees them. `shared` are the same entities as further transactions see them, by
     TID; validation looks only at these. `found` reads the state by operator. The execution step reads the state at the
     end of the epoch before, the lock phase the state after the lock-free commit. `current_rows` are the rows
-    that the lock phase has written. `running`, if there is one, tells the watchdog whose code runs.
+    that the lock phase has written. `running`, if there is one, tells the watchdog whose code runs. `range_counts`,
+    which a worker's slots share, counts for metrics.
     """
 
     __slots__ = (
@@ -45,6 +47,7 @@ class Slot:
         "found",
         "index",
         "querying",
+        "range_counts",
         "running",
         "shared",
         "state",
@@ -56,6 +59,7 @@ class Slot:
         self.state = SlotState() if state is None else state
         self.epoch = epoch
         self.running: Running | None = None
+        self.range_counts = RangeCounts()
         self.forget_epoch()
 
     def forget_epoch(self) -> None:

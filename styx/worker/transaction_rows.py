@@ -8,10 +8,12 @@ first: a branch may overwrite what a chain above both had put into the range. Pa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from styx.model.context import PATH_STEP_BYTES
 from styx.native.interpreted import native
 from styx.relational.index_range import Group, IndexRange, Position, RowKey, TableIndex
 from styx.worker.written_rows import WrittenIndex, WrittenRows
@@ -19,7 +21,10 @@ from styx.worker.written_rows import WrittenIndex, WrittenRows
 if TYPE_CHECKING:
     from styx.worker.footprint import RowCell
 
-
+PAIRS_MAX: Final = 100_000
+"""Pairs of a range and a row, of several branches in one group, above which they count as collided without a look: the
+transaction runs again in serial order, and is right.
+"""
 _NO_CELLS: Final[dict[RowKey, RowCell]] = {}
 
 
@@ -46,7 +51,7 @@ class TransactionRows:
     `scanned` are the tables that the last re-run has queried, and `again` the rows that it has written so far.
     """
 
-    __slots__ = ("_chain", "_own", "_several", "again", "n_slots", "ranges", "scanned", "written")
+    __slots__ = ("_beside", "_chain", "_own", "again", "n_slots", "ranges", "scanned", "written")
 
     def __init__(self, n_slots: int) -> None:
         self.n_slots = n_slots
@@ -54,19 +59,22 @@ class TransactionRows:
         self.written: dict[str, dict[RowKey, RowCell]] = {}
         self.scanned: set[str] = set()
         self.again = WrittenRows()
-        # What the only chain has written, once it has made a query.
+        # What the only chain has written, once it has made a query; from the second chain on, `_beside` instead.
         self._own: WrittenRows | None = None
         self._chain: bytes | None = None
-        self._several = False
+        self._beside: _Branches | None = None
 
     def run_again(self) -> None:
         """Drops what is left of the re-run before."""
         self.scanned.clear()
         self.again = WrittenRows()
 
-    def seen(self, index: TableIndex, chain: bytes) -> WrittenIndex:
-        """The rows that the transaction wrote, as `chain` sees them, without those that it does not see."""
-        if self._only(chain):
+    def seen(self, wanted: IndexRange, chain: bytes) -> WrittenIndex:
+        """The rows of the range's group that the transaction wrote, as `chain` sees them, without those that it does
+        not see; it may have rows of other groups.
+        """
+        index, beside = wanted.index, self._branches(chain)
+        if beside is None:
             if self._own is None:
                 self._own = WrittenRows()
                 for table, cells in self.written.items():
@@ -74,24 +82,15 @@ class TransactionRows:
                         self._own.write(table, cell.key, cell.visible(chain))
             return self._own.of(index, self.n_slots)
         seen = WrittenRows()
-        for cell in self.written.get(index.table, _NO_CELLS).values():
-            if cell.sees_write(chain):
-                seen.write(index.table, cell.key, cell.visible(chain))
+        for cell in beside.seen(wanted, chain, self.written):
+            seen.write(index.table, cell.key, cell.visible(chain))
         return seen.of(index, self.n_slots)
 
     def read(self, chain: bytes, wanted: IndexRange) -> bool:
         """Notes a range that was read. Returns whether it collides with a write."""
+        beside = self._branches(chain)
         self.ranges.append((chain, wanted))
-        if self._only(chain):
-            return False
-        index = wanted.index
-        cells = self.written.get(index.table)
-        if cells is None:
-            return False
-        for cell in cells.values():
-            if cell.written_beside(chain) and images(cell, index, self.n_slots).matter_to(wanted):
-                return True
-        return False
+        return beside is not None and beside.read(chain, wanted, self.written)
 
     def wrote(self, chain: bytes, cell: RowCell) -> bool:
         """Notes a row that has been written. Returns whether a range collides with it."""
@@ -99,27 +98,105 @@ class TransactionRows:
         if cells is None:
             cells = self.written[cell.table] = {}
         cells[cell.key] = cell
-        if self._only(chain):
-            if self._own is not None:
-                self._own.write(cell.table, cell.key, cell.visible(chain))
-            return False
-        for reader, wanted in self.ranges:
-            index = wanted.index
-            if (
-                index.table == cell.table
-                and cell.written_beside(reader)
-                and images(cell, index, self.n_slots).matter_to(wanted)
-            ):
+        beside = self._branches(chain)
+        if beside is not None:
+            return beside.wrote(cell)
+        if self._own is not None:
+            self._own.write(cell.table, cell.key, cell.visible(chain))
+        return False
+
+    def _branches(self, chain: bytes) -> _Branches | None:
+        """None while all rows and ranges are of one chain."""
+        beside = self._beside
+        if beside is None:
+            if self._chain is None:
+                self._chain = chain
+            elif self._chain != chain:
+                beside = self._beside = _Branches(self.n_slots)
+                for reader, wanted in self.ranges:
+                    beside.read(reader, wanted, self.written)
+        return beside
+
+
+class _Group:
+    """The ranges and rows of one group of an index. `by_writer` are the rows by the chains that wrote them."""
+
+    __slots__ = ("by_writer", "ranges", "rows")
+
+    def __init__(self) -> None:
+        self.ranges: list[tuple[bytes, IndexRange]] = []
+        self.rows: dict[RowKey, RowCell] = {}
+        self.by_writer: dict[bytes, dict[RowKey, RowCell]] = {}
+
+    @property
+    def crowded(self) -> bool:
+        """Whether looking at all pairs would take too long. More branches only make it so, in whatever order."""
+        return len(self.ranges) * len(self.rows) > PAIRS_MAX
+
+
+class _Branches:
+    """Ranges and rows of several chains, by the groups of the indexes that were queried: with as many branches as there
+    are entities, each range meets the rows of its own entity only.
+    """
+
+    __slots__ = ("_groups", "_indexes", "_n_slots")
+
+    def __init__(self, n_slots: int) -> None:
+        self._n_slots = n_slots
+        self._indexes: dict[str, list[TableIndex]] = {}
+        self._groups: dict[tuple[TableIndex, Group], _Group] = {}
+
+    def read(self, chain: bytes, wanted: IndexRange, written: dict[str, dict[RowKey, RowCell]]) -> bool:
+        """Takes a range. Returns whether it collides with a write."""
+        index, group = wanted.index, self._group(wanted, written)
+        group.ranges.append((chain, wanted))
+        if group.crowded:
+            return True
+        for cell in group.rows.values():
+            if cell.written_beside(chain) and images(cell, index, self._n_slots).matter_to(wanted):
                 return True
         return False
 
-    def _only(self, chain: bytes) -> bool:
-        """Whether all rows and ranges are of one chain."""
-        if self._chain is None:
-            self._chain = chain
-        elif self._chain != chain:
-            self._several = True
-        return not self._several
+    def wrote(self, cell: RowCell) -> bool:
+        """Takes a write. Returns whether a range collides with it."""
+        collides = False
+        for index in self._indexes.get(cell.table, ()):
+            found = self._add(cell, index)
+            for place, _ in found.entries:
+                group = self._groups[index, place]
+                collides = (
+                    collides
+                    or group.crowded
+                    or any(cell.written_beside(reader) and found.matter_to(wanted) for reader, wanted in group.ranges)
+                )
+        return collides
+
+    def seen(self, wanted: IndexRange, chain: bytes, written: dict[str, dict[RowKey, RowCell]]) -> Iterable[RowCell]:
+        """The rows of the range's group that `chain`, or a chain above it, wrote."""
+        by_writer = self._group(wanted, written).by_writer
+        found: dict[RowKey, RowCell] = {}
+        for end in range(len(chain), -1, -PATH_STEP_BYTES):
+            found.update(by_writer.get(chain[:end], _NO_CELLS))
+        return found.values()
+
+    def _group(self, wanted: IndexRange, written: dict[str, dict[RowKey, RowCell]]) -> _Group:
+        """The group of a range. All rows with an image in it are in it."""
+        index = wanted.index
+        indexes = self._indexes.setdefault(index.table, [])
+        if index not in indexes:
+            indexes.append(index)
+            for cell in written.get(index.table, _NO_CELLS).values():
+                self._add(cell, index)
+        return self._groups.setdefault((index, wanted.group), _Group())
+
+    def _add(self, cell: RowCell, index: TableIndex) -> Images:
+        found = images(cell, index, self._n_slots)
+        for place, _ in found.entries:
+            group = self._groups.setdefault((index, place), _Group())
+            group.rows[cell.key] = cell
+            for writer in cell.writers():
+                group.by_writer.setdefault(writer, {})[cell.key] = cell
+        return found
 
 
 def images(cell: RowCell, index: TableIndex, n_slots: int) -> Images:

@@ -16,6 +16,7 @@ from styx.schema.description import AppDescription
 from styx.snapshot.load import read_states
 from styx.snapshot.manifest import write_manifest
 from styx.snapshot.part import encode_delta, object_name, reference
+from styx.state.slot_state import Delta
 from styx.store import MemoryStore, StoreReader
 
 SECRET = b"the cluster's own secret"
@@ -41,7 +42,10 @@ class Cluster:
         name = object_name(1, generation, epoch, 0)
         data, slots = b"", []
         for slot in range(SLOTS):
-            part = encode_delta({"account": dict(values), f"of-{slot}": dict(values)})
+            rows: dict[Any, bytes | None] = {("ada", name): data for name, data in values.items()}
+            last: dict[Any, bytes | None] = {("ada", "table\titems"): bytes([epoch])}
+            states: Delta = {"account": dict(values), f"of-{slot}": dict(values)}
+            part = encode_delta({**states, "cart/items": rows, "cart/<sequences>": last})
             ref = reference(name, part, len(data))
             data += part
             self.chains[slot] = [*([] if whole else self.chains[slot]), ref]

@@ -87,6 +87,9 @@ def test_a_restored_store_is_the_cluster_s(cluster: Cluster, place: MemoryStore)
     manifests, damaged = read_manifests(store)
     assert (manifests, damaged) == ([restored_manifest(cluster.manifests[0], NOW_S)], [])
     assert tables(store, manifests[0]) == tables(cluster.store, cluster.manifests[0])
+    rows = tables(store, manifests[0])[0]["cart/items"]
+    assert rows == {("ada", "k0"): b"1", ("ada", "k1"): b"1", ("ada", "k2"): b"1", ("ada", "all"): b"2"}
+    assert tables(store, manifests[0])[1]["cart/<sequences>"] == {("ada", "table\titems"): b"\x02"}
     assert versions(store) == [1, 3], "numbers are not given again"
     package, before = load_version(store, 3), load_version_before(store, 3)
     assert package is not None

@@ -36,6 +36,11 @@ class Part(msgspec.Struct):
     of: int
 
 
+class Line(msgspec.Struct):
+    text: str = ""
+    number: int = 0
+
+
 cart = Operator("cart")
 items = cart.table(
     "items",
@@ -47,6 +52,15 @@ items = cart.table(
 parts = cart.table("parts", Part, key="number", references=[Ref("of", items)])
 till = Operator("till", key_type=(str, int))
 receipts = till.table("receipts", Item, key="product")
+
+
+lines = cart.table("lines", Line, key="number", auto="serial")
+
+
+@cart.register
+async def add_line(ctx: Context) -> int:
+    number: int = (await ctx.rows(lines).insert(Line())).number
+    return number
 
 
 @cart.register
@@ -75,6 +89,31 @@ async def test_rows_are_loaded_and_read() -> None:
         reply = await client.read_rows(items, "c3")
         assert len(reply.unwrap()) == 14
         assert client.entity(cart, "c3") is None
+
+
+@pytest.mark.parametrize("replace", [False, True])
+async def test_numbers_go_on_behind_those_of_loaded_rows(replace: bool) -> None:
+    async with styx.embedded(app) as client:
+        assert await client.call(cart, "a", add_line) == 1
+        loaded = [(key, Line(number=number)) for key in "abc" for number in (4, 2, 3)]
+        await client.load_rows(lines, [*loaded, ("b", Line()), ("c", Line(number=9))], replace=replace)
+        assert [await client.call(cart, key, add_line) for key in "abcd"] == [5, 6, 10, 1]
+        assert [row.number for row in client.rows(lines, "b")] == [2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("end", ["close", "crash"])
+async def test_a_repeated_request_inserts_once(tmp_path: Path, end: str) -> None:
+    client = styx.embedded(app, tmp_path)
+    async with client:
+        first = await client.request(cart, "a", add_line, idempotency_key="k")
+        again = await asyncio.gather(*[client.request(cart, "a", add_line, idempotency_key="k") for _ in range(3)])
+        assert {reply.result for reply in (first, *again)} == {1}
+        if end == "crash":
+            client.crash()
+    async with styx.embedded(app, tmp_path) as client:
+        assert (await client.request(cart, "a", add_line, idempotency_key="k")).result == 1
+        assert [row.number for row in client.rows(lines, "a")] == [1]
+        assert await client.call(cart, "a", add_line) == 2
 
 
 async def test_keys_of_several_parts() -> None:
@@ -127,7 +166,7 @@ async def test_what_is_no_table() -> None:
         for wrong in ("items", cart, None, 5):
             with pytest.raises(BadArguments, match="a table is a Table, or its full name"):
                 await client.load_rows(wrong, [])  # type: ignore[arg-type]
-        with pytest.raises(BadArguments, match="operator 'cart' has no table 'other'; it has: items, parts"):
+        with pytest.raises(BadArguments, match="operator 'cart' has no table 'other'; it has: items, lines, parts"):
             await client.load_rows("cart/other", [])
         with pytest.raises(UnknownOperator):
             client.rows("order/items", "a")

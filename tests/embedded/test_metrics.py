@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import styx
-from styx import App, Operator
+from styx import App, Context, Operator, at_least
 from styx.embedded_engine.engine import EmbeddedEngine
 from tests.embedded.ledger_app import app
 
@@ -86,3 +87,23 @@ async def test_rows_and_indexes_by_table() -> None:
         (await client.read_rows(items, "a")).unwrap()
         values = _values(client.engine)
         assert (values["styx_rows", "cart/items"], values["styx_indexes_made", "cart/items"]) == (5, 1)
+
+
+async def test_rows_read_and_conflicts_of_ranges_by_table() -> None:
+    cart = Operator("cart", n_partitions=1)
+    items = cart.table("items", Item, key="product")
+
+    @cart.register
+    async def add(ctx: Context) -> int:
+        number: int = await ctx.rows(items).count(product=at_least(0), scan=True)
+        await ctx.rows(items).insert(Item(number))
+        return len(await ctx.rows(items).select())
+
+    async with styx.embedded(App("shop", [cart])) as client:
+        await client.call(cart, "a", add)
+        values = _values(client.engine)
+        assert values["styx_rows_read_total", "cart/items"] == 1
+        assert ("styx_range_conflicts_total", "cart/items") not in values
+        found = await asyncio.gather(*[client.call(cart, "a", add) for _ in range(5)])
+        assert sorted(found) == [2, 3, 4, 5, 6]
+        assert 1 <= _values(client.engine)["styx_range_conflicts_total", "cart/items"] <= 4

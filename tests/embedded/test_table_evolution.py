@@ -191,3 +191,23 @@ async def test_serial_numbers_go_on_behind_a_renaming(edited: Edited, end: str) 
     async with edited.open(app_of(edited, **serial, name="goods")) as client:
         await client.call("cart", "k", "put", [()])
         assert await client.call("cart", "k", "products") == [1, 2, 3]
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("renamed", [False, True])
+async def test_numbers_begin_behind_those_of_rows_that_were_there(edited: Edited, renamed: bool, end: str) -> None:
+    await store(edited, end)
+    row, more, name = "product: int = 0; quantity: int = 1", ", auto='serial'", "items"
+    if renamed:
+        more, name = more + ", was='items'", "goods"
+    client = edited.open(app_of(edited, row, more, name=name))
+    async with client:
+        await client.call("cart", "k", "put", [()])
+        await client.call("cart", "l", "put", [()])
+        assert await client.call("cart", "k", "products") == [1, 2, 3, 4]
+        assert await client.call("cart", "l", "products") == [1]
+        if end == "crash":
+            client.crash()
+    async with edited.open(app_of(edited, row, more, name=name)) as client:
+        await client.call("cart", "k", "put", [()])
+        assert await client.call("cart", "k", "products") == [1, 2, 3, 4, 5]

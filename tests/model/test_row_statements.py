@@ -138,10 +138,41 @@ def test_a_serial_key_is_the_entitys_next_number() -> None:
     assert done(rows.keys()) == [1, 2, 4]
     done(rows.put(Numbered("changed", 2)))
     assert done(rows.get(2)).text == "changed"
-    with pytest.raises(BadQuery, match="the engine numbers the rows; leave out number"):
-        rows.insert(Numbered("x", 9))
-    with pytest.raises(NoSuchRow, match="leave out number"):
-        rows.put(Numbered("x", 9))
+
+
+@pytest.mark.parametrize("statement", ["insert", "put", "keep", "replace"])
+def test_numbers_go_on_behind_a_row_that_brings_its_own(statement: str) -> None:
+    operator = Operator("shop")
+    table = operator.table("lines", Numbered, key="number", auto="serial")
+    rows = Memory(operator).context(operator, "a").rows(table)
+
+    def bring(number: int) -> None:
+        row = Numbered("brought", number)
+        done(rows.put(row) if statement == "put" else rows.insert(row, None if statement == "insert" else statement))
+
+    bring(5)
+    assert done(rows.insert(Numbered("x"))).number == 6
+    bring(3)
+    bring(-2)
+    assert done(rows.insert(Numbered("x"))).number == 7, "a lower number changes nothing"
+    bring(8)
+    assert done(rows.insert(Numbered("x"))).number == 9, "the next number is not met"
+    bring(2**63 - 1)
+    with pytest.raises(UnsupportedValue, match="has given its last number"):
+        rows.insert(Numbered("x"))
+
+
+def test_a_row_that_is_there_is_replaced_without_its_entitys_counter() -> None:
+    operator = Operator("shop")
+    table = operator.table("lines", Numbered, key="number", auto="serial")
+    context = Memory(operator).context(operator, "a")
+    rows = context.rows(table)
+    done(rows.insert(Numbered("x")))
+    left = context._left
+    done(rows.put(Numbered("changed", 1)))
+    assert left - context._left == 2, "the row is read and written"
+    done(rows.put(Numbered("brought", 2)))
+    assert left - context._left == 5, "the counter is read as well"
 
 
 def test_a_unique_key_is_given_once() -> None:
@@ -250,7 +281,9 @@ def test_restrict_refuses_the_deletion() -> None:
     parents, rows = family("restrict")
     done(parents.insert(Row(1)))
     done(rows.insert(Row(10, parent=1)))
-    with pytest.raises(ReferenceViolation, match=r"row 1 of table shop/parents .* cannot be deleted: 10 of table shop"):
+    with pytest.raises(
+        ReferenceViolation, match=r"row 1 of table shop/parents .* cannot be deleted: row 10 of table shop"
+    ):
         parents.delete(1)
 
 
@@ -432,7 +465,7 @@ def test_a_table_is_of_the_functions_own_operator_and_app() -> None:
     with pytest.raises(BadQuery, match="table one/rows belongs to operator 'one'"):
         memory.context(two).rows(table)
     stranger = Operator("one").table("rows", Row, key="id")
-    with pytest.raises(BadQuery, match="table one/rows is not declared by an operator of the app 'shop'"):
+    with pytest.raises(BadQuery, match="table one/rows is not of the app 'shop': declare it before App"):
         memory.context(one).rows(stranger)
     with pytest.raises(BadQuery, match=r"ctx\.rows takes a table that operator.table"):
         memory.context(one).rows("rows")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from styx import App, Context, Operator, TransactionAborted
 from styx.model.limits import Limits
+from styx.model.row_store import SERIAL_PREFIX
 from styx.model.sequence import NUMBER_MAX, entry_of, table_of
 from styx.model.table_names import entities_of, owner_of
 from styx.testing import EmbeddedCluster, SerialReference, embedded_cluster
+from styx.testing.serial import State
 
 pytestmark = pytest.mark.anyio
 shop = Operator("shop")
@@ -244,6 +247,13 @@ def test_where_they_are_kept() -> None:
     assert list(entities_of(shop, "shop", ["a", "b"])) == ["a", "b"]
 
 
+class Line(msgspec.Struct):
+    number: int = 0
+
+
+BROUGHT = [(("a", 1), 7), (("a", 1), 5), (("a", 2), 3), (("b", 1), 4), (("c", 1), -1)]
+
+
 def test_another_version_keeps_them_in_the_serial_reference() -> None:
     reference = SerialReference(app)
     reference.state[table_of("shop"), ("a", "bills")] = b"\x05"
@@ -251,3 +261,18 @@ def test_another_version_keeps_them_in_the_serial_reference() -> None:
     assert reference.state == {(table_of("shop"), ("a", "bills")): b"\x05"}
     with pytest.raises(ValueError, match="the version has no operator 'shop'"):
         reference.begin_version(App("shops", [till]))
+
+
+def test_numbers_of_rows_begin_behind_those_that_are_there_in_the_serial_reference() -> None:
+    cart = Operator("cart", key_type=(str, int))
+    lines = cart.table("lines", Line, key="number", auto="serial")
+    reference = SerialReference(App("shop", [cart]))
+    rows: State = {("cart/lines", (*entity, number)): lines.encode_state(Line(number)) for entity, number in BROUGHT}
+    last: State = {(table_of("cart"), ("b", 1, SERIAL_PREFIX + "lines")): b"\x09"}
+    reference.state = rows | last
+    reference.begin_version(App("shop", [cart]))
+    first: State = {
+        (table_of("cart"), ("a", 1, SERIAL_PREFIX + "lines")): b"\x07",
+        (table_of("cart"), ("a", 2, SERIAL_PREFIX + "lines")): b"\x03",
+    }
+    assert reference.state == rows | last | first

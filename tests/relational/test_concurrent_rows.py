@@ -45,7 +45,7 @@ async def _statement(ctx: Context, random: Random) -> Any:
     """One random statement; what it does depends on what the transaction reads."""
     rows, number = ctx.rows(players), random.randrange(1, 30)
     team = random.choice([None, 0, 1, 2])
-    kind = random.randrange(9)
+    kind = random.randrange(10)
     if kind < 3:
         rival = random.choice(await rows.keys() or [None])
         return (await rows.insert(Player(random.choice("abcdef"), team, random.randrange(20), rival))).number
@@ -59,6 +59,9 @@ async def _statement(ctx: Context, random: Random) -> Any:
         return await rows.update(number, points=await rows.count(team=team))
     if kind == 7:
         return await rows.delete_where(team=team, points=at_least(18))
+    if kind == 8:  # a number of its own, which later numbers must not meet
+        brought = Player(random.choice("abcdef"), None, 1, number=random.randrange(1, 200))
+        return (await rows.insert(brought, on_conflict="keep")).number
     return [row.number for row in await rows.select(team=team, points=at_least(3), last=2)]
 
 

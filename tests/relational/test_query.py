@@ -77,19 +77,29 @@ def test_the_rest_filters() -> None:
 
 
 def test_what_no_index_serves_is_refused() -> None:
+    table = Operator("o").table("bare", Row, key="id")
     with pytest.raises(MissingIndex) as raised:
-        TABLE.plan({"free": [1]})
+        table.plan({"a": 1, "b": above(2), "free": [1]})
     told = str(raised.value)
-    assert "table o/rows: no index serves the query (free=[1])" in told
-    assert "declare Index(\"by_free\", equal='free'), or say scan=True" in told
+    assert "table o/bare: no index serves the query (a=1, b=above(2), free=[1])" in told
+    assert "declare Index(\"by_a_b\", equal='a', order='b'), or say scan=True" in told
+
+
+def test_no_index_is_proposed_for_a_column_that_cannot_be_in_one() -> None:
+    with pytest.raises(MissingIndex, match=r"no index serves the query \(free=\[1\]\): say scan=True"):
+        TABLE.plan({"free": [1]})
     assert TABLE.plan({"free": [1]}, True).whole
 
 
 def test_an_index_is_chosen_by_name() -> None:
     assert TABLE.plan({}, by="n").whole
     assert TABLE.plan({"b": 1, "c": "x"}, by="c").index.name == "c"
-    with pytest.raises(MissingIndex, match="index 'a' does not serve"):
+    with pytest.raises(MissingIndex, match=r"index 'a' does not serve the query \(b=1\): it needs a=…"):
         TABLE.plan({"b": 1}, by="a")
+    with pytest.raises(MissingIndex, match="index 'ab' does not serve a query without conditions: it needs a=…"):
+        TABLE.plan({}, True, by="ab")
+    with pytest.raises(MissingIndex, match=r"index 'c' does not serve the query \(b=1\): declare Index"):
+        TABLE.plan({"b": 1}, by="c")
     with pytest.raises(BadQuery, match="table o/rows has no index 'z'; it has: primary key, a, ab"):
         TABLE.plan({}, by="z")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import msgspec
@@ -70,7 +71,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
                 Index("c", order="product", scope="app"),
                 Index("first-one"),
             ],
-            checks=[Check("same", bool), Check("same", bool), cast(Any, "no check")],
+            checks=[Check("same", bool), Check("same", bool), Check("none", cast(Any, 5)), cast(Any, "no check")],
             references=[Ref("note", items), Ref("seller", items, "set_null"), Ref("seller", items, "set_default")],
             auto="serial",
         )
@@ -85,6 +86,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         "two indexes are named 'a'",
         "two checks are named 'same'",
         "checks= takes Check(",
+        "check 'none' takes a function of a row, got 5",
         "auto='serial' needs a primary key of one column of type int",
         "the reference by note is of type (str); the primary key of cart/items is of type (int)",
         "set_null needs a column 'seller' that may be None",
@@ -140,3 +142,13 @@ def test_a_column_that_no_condition_can_name_is_in_no_index() -> None:
 
     with pytest.raises(ConfigurationError, match="last is a parameter of queries; rename the column"):
         cart().table("people", Person, key="id", indexes=Index("by_name", order="last"))
+
+
+def test_a_column_that_no_update_could_set_is_refused() -> None:
+    @dataclass
+    class Made:
+        id: int
+        twice: int = field(init=False, default=0)
+
+    with pytest.raises(ConfigurationError, match=r"twice has init=False, so no update could make a row anew"):
+        Operator("cart").table("made", Made, key="id")

@@ -103,7 +103,14 @@ def test_a_column_without_a_default_is_refused_with_the_first_offenders() -> Non
     assert first == "12 of 12 stored entities and rows do not fit the new version:"
     assert lines[0] == "  cart/items[('a', 0)]: missing required field 'price'"
     assert lines[OFFENDERS_SHOWN] == "  … and 2 more"
-    assert "operator.table(..., migrate=)" in lines[-1]
+    assert "operator.table(..., migrate=)" in lines[OFFENDERS_SHOWN + 1]
+    assert len(lines) == OFFENDERS_SHOWN + 2, "no advice on entities"
+
+
+def test_advice_is_on_what_does_not_fit() -> None:
+    lines = ["cart['a']: expected 'int', got 'str'", "cart/items[('a', 1)]: missing required field 'price'"]
+    text = why(StateFindings(2, 2, lines, rows=1))
+    assert ("Operator(..., migrate=)" in text, "operator.table(..., migrate=)" in text) == (True, True)
 
 
 def test_a_constraint_of_a_column_is_tried() -> None:
@@ -118,7 +125,7 @@ def test_a_check_is_tried() -> None:
     assert text.startswith("1 of 2 ")
     assert "does not meet the check 'few'" in text
     raising = app_of(checks=[Check("few", lambda row: row.quantity < row.label)])
-    assert "not supported between" in why(found(raising, stored(Item(1))))
+    assert "a check raised TypeError: '<' not supported between" in why(found(raising, stored(Item(1))))
 
 
 def unique_label() -> App:

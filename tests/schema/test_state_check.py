@@ -99,6 +99,8 @@ def test_a_field_that_is_missing_is_told_with_its_entity() -> None:
     assert (found.checked, found.offenders, found.first) == (2, 1, ["acc['a']: missing required field 'cents'"])
     refusal = found.refusal()
     assert refusal is not None
+    assert "Operator(..., migrate=)" in refusal
+    assert "operator.table(" not in refusal
     assert refusal.startswith("1 of 2 stored entities do not fit the new version:\n  acc['a']: missing")
 
 

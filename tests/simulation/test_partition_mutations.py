@@ -8,7 +8,7 @@ import pytest
 
 from styx.model.access import Access
 from styx.model.partitioning import KeySpace, PartitionNumbers
-from styx.relational.index_range import Group, Position, RowKey, TableIndex
+from styx.relational.index_range import Group, IndexRange, Position, RowKey, TableIndex
 from styx.relational.partition_index import PartitionIndex
 from styx.state.sorted_index import SortedIndex
 from styx.worker import range_validation, validation
@@ -59,8 +59,9 @@ def partition_wide_ranges_are_not_validated(patch: pytest.MonkeyPatch) -> None:
 def partition_wide_queries_do_not_see_own_writes(patch: pytest.MonkeyPatch) -> None:
     original = TransactionRows.seen
 
-    def seen(self: TransactionRows, index: TableIndex, chain: bytes) -> WrittenIndex:
-        return WrittenRows().of(index, self.n_slots) if _is_wide(index) else original(self, index, chain)
+    def seen(self: TransactionRows, wanted: IndexRange, chain: bytes) -> WrittenIndex:
+        index = wanted.index
+        return WrittenRows().of(index, self.n_slots) if _is_wide(index) else original(self, wanted, chain)
 
     patch.setattr(TransactionRows, "seen", seen)
 

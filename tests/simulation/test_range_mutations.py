@@ -92,12 +92,12 @@ def a_range_ends_before_the_last_row_given(patch: pytest.MonkeyPatch) -> None:
 
 
 def queries_do_not_see_own_writes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(TransactionRows, "seen", lambda self, index, chain: WrittenRows().of(index, self.n_slots))
+    patch.setattr(TransactionRows, "seen", lambda self, wanted, chain: WrittenRows().of(wanted.index, self.n_slots))
 
 
 def queries_see_what_concurrent_branches_wrote(patch: pytest.MonkeyPatch) -> None:
-    def seen(self: TransactionRows, index: TableIndex, chain: bytes) -> WrittenIndex:
-        rows = WrittenRows()
+    def seen(self: TransactionRows, wanted: IndexRange, chain: bytes) -> WrittenIndex:
+        index, rows = wanted.index, WrittenRows()
         for cell in self.written.get(index.table, {}).values():
             rows.write(index.table, cell.key, cell.final_value())
         return rows.of(index, self.n_slots)

@@ -14,6 +14,7 @@ from styx.relational.index_range import HIGHEST, LOWEST, Group, IndexRange, Posi
 from styx.state.slot_state import SlotState
 from styx.state.table import Table
 from styx.worker.footprint import Footprint
+from styx.worker.range_counts import RangeCounts
 from styx.worker.slot import Slot
 from styx.worker.validation import conflicts
 from tests.protocol.scripted_app import app
@@ -84,6 +85,23 @@ def test_nobody_conflicts_with_higher_ones_with_itself_or_with_who_is_gone() -> 
     assert epoch.conflicts(2) == []
     assert epoch.conflicts(3) == []
     assert epoch.conflicts() == [3]
+
+
+def test_rows_and_conflicts_are_counted_by_table() -> None:
+    epoch = Epoch({1: b"b", 2: b"c"})
+    epoch.write(1, 1, b"c")
+    epoch.scan(2, first=1)
+    epoch.scan(3)
+    epoch.scan(3)
+    epoch.scan(4, (b"x",), (b"y",))
+    counts = epoch.slot.range_counts
+    assert (counts.rows_read, counts.conflicts) == ({ROWS: 1 + 2 + 2}, {})
+    assert epoch.conflicts() == [2, 3]
+    assert counts.conflicts == {ROWS: 2}, "a transaction counts once"
+    total = RangeCounts()
+    for _ in range(2):
+        total.take(counts)
+    assert (total.rows_read, total.conflicts) == ({ROWS: 5}, {ROWS: 2}), "what is taken is counted once"
 
 
 def test_a_query_of_the_membership_minds_rows_that_move() -> None:

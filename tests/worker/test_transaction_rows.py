@@ -12,8 +12,10 @@ import pytest
 from styx.relational.index_range import Group, IndexRange, Position, RowKey, TableIndex
 from styx.state.slot_state import SlotState
 from styx.state.table import Table
+from styx.worker import transaction_rows
 from styx.worker.footprint import Footprint, RowCell
 from styx.worker.slot import Slot
+from tests.plain_form import plain_form
 from tests.worker.test_footprint import footprint
 
 ROWS = "cart/items"
@@ -29,11 +31,19 @@ Seen = dict[bytes, list[list[tuple[int, int]]]]
 
 
 class ByRank(TableIndex):
+    """Rows in the order of their ranks, in as many groups as there are shelves. It counts what it is asked."""
+
+    def __init__(self, number: int, shelves: int) -> None:
+        super().__init__(ROWS, number, "by rank")
+        self.shelves = shelves
+        self.asked = 0
+
     def entry(self, key: RowKey, data: bytes, n_slots: int) -> tuple[Group, Position] | None:
-        return key[:1], (data[0], key[1])
+        self.asked += 1
+        return (key[0], data[0] % self.shelves), (data[0], key[1])
 
 
-BY_RANK = ByRank(ROWS, 1, "by rank")
+BY_RANK = [ByRank(1, 1), ByRank(2, 2)]
 
 
 def random_steps(rng: Random) -> Steps:
@@ -72,7 +82,9 @@ def random_order(rng: Random, steps: Steps) -> list[bytes]:
     return order
 
 
-def run(steps: Steps, order: Sequence[bytes], rows: dict[int, int]) -> tuple[Footprint, Seen, dict[int, int]]:
+def run(
+    steps: Steps, order: Sequence[bytes], rows: dict[int, int], index: ByRank
+) -> tuple[Footprint, Seen, dict[int, int]]:
     """The transaction, what each chain's queries gave, and the ranks of the rows that it leaves."""
     made = footprint()
     slot = Slot(0, SlotState({ROWS: Table({("ada", row): bytes([rank]) for row, rank in rows.items()}, -1)}), -1)
@@ -83,7 +95,7 @@ def run(steps: Steps, order: Sequence[bytes], rows: dict[int, int]) -> tuple[Foo
     for chain in order:
         kind, a, b, membership = ahead[chain].pop(0)
         if kind == "scan":
-            wanted = IndexRange(BY_RANK, ("ada",), (a,), (b + 1,), membership)
+            wanted = IndexRange(index, ("ada", a % index.shelves), (a,), (b + 1,), membership)
             seen[chain].append(
                 [(key[1], 0 if membership else data[0]) for key, data in entity.scan(made, wanted, chain)]
             )
@@ -100,7 +112,7 @@ def run(steps: Steps, order: Sequence[bytes], rows: dict[int, int]) -> tuple[Foo
     return made, seen, left
 
 
-def serially(steps: Steps, rows: dict[int, int]) -> tuple[Seen, dict[int, int]]:
+def serially(steps: Steps, rows: dict[int, int], index: ByRank) -> tuple[Seen, dict[int, int]]:
     """One chain after the other, on a dictionary."""
     left, seen = dict(rows), Seen()
     for chain in CHAINS:
@@ -111,24 +123,69 @@ def serially(steps: Steps, rows: dict[int, int]) -> tuple[Seen, dict[int, int]]:
             elif kind == "delete":
                 left.pop(a, None)
             else:
-                found = sorted((rank, row) for row, rank in left.items() if a <= rank <= b)
+                found = sorted(
+                    (rank, row) for row, rank in left.items() if a <= rank <= b and (rank - a) % index.shelves == 0
+                )
                 seen[chain].append([(row, 0 if membership else rank) for rank, row in found])
     return seen, left
 
 
+@pytest.mark.parametrize("index", BY_RANK, ids=lambda index: f"{index.shelves} shelves")
 @pytest.mark.parametrize("first", range(0, 600, 200))
-def test_arrival_decides_nothing_and_what_has_not_collided_is_serial(first: int) -> None:
+def test_arrival_decides_nothing_and_what_has_not_collided_is_serial(first: int, index: ByRank) -> None:
     collided = 0
     for seed in range(first, first + 200):
         rng = Random(seed)
         rows = {row: _rank(rng) for row in range(ROW_NUMBERS) if rng.random() < 0.6}
         steps = random_steps(rng)
-        ends = [run(steps, random_order(rng, steps), rows) for _ in range(4)]
+        ends = [run(steps, random_order(rng, steps), rows, index) for _ in range(4)]
         assert len({made.collided for made, _, _ in ends}) == 1, f"seed {seed}: arrival decides who collides"
         if ends[0][0].collided:
             collided += 1
             continue
-        expected = serially(steps, rows)
+        expected = serially(steps, rows, index)
         for _, seen, left in ends:
             assert (seen, left) == expected, f"seed {seed}"
     assert 20 < collided < 180
+
+
+def test_many_branches_on_entities_of_their_own_look_at_their_own_rows_only() -> None:
+    index, branches = ByRank(1, 1), 200
+    made = footprint()
+    slot = made.here = Slot(0, SlotState({ROWS: Table({}, -1)}), -1)
+    entity = slot.cell(made, "cart", "ada")
+    for number in range(branches):
+        chain = number.to_bytes(2, "big")
+        for rank in (1, 2):
+            assert len(entity.scan(made, IndexRange(index, (number, 0)), chain)) == rank - 1
+            slot.cell(made, ROWS, (number, rank)).write(chain, bytes([rank]))
+    assert not made.collided
+    assert index.asked < 20 * branches
+
+
+@plain_form
+@pytest.mark.parametrize("reads_first", [True, False])
+def test_branches_that_crowd_one_group_count_as_collided_in_either_order(
+    reads_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transaction_rows, "PAIRS_MAX", 24)
+    index = ByRank(1, 1)
+
+    def collides(branches: int) -> bool:
+        made = footprint()
+        slot = made.here = Slot(0, SlotState({ROWS: Table({}, -1)}), -1)
+        entity = slot.cell(made, "cart", "ada")
+
+        def read(number: int) -> None:
+            entity.scan(made, IndexRange(index, (1, 0), (200 + number,), (201 + number,)), number.to_bytes(2, "big"))
+
+        def write(number: int) -> None:
+            slot.cell(made, ROWS, (1, number)).write(number.to_bytes(2, "big"), bytes([number]))
+
+        for step in (read, write) if reads_first else (write, read):
+            for number in range(branches):
+                step(number)
+        return made.collided
+
+    assert not collides(4)
+    assert collides(5)

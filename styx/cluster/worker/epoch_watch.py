@@ -19,6 +19,7 @@ from styx.worker.epoch import Watch
 from styx.worker.events import CheckFurther, CoordinatorSaid, Effect, Event, Proceed, Step
 from styx.worker.executor import Executor
 from styx.worker.invocation import Invocation
+from styx.worker.range_counts import RangeCounts
 from styx.worker.root import RootTransaction
 from styx.worker.worker import Worker
 
@@ -118,6 +119,7 @@ class EpochWatch(Watch):
         self.rounds = Histogram(ROUNDS)
         self.latency = Histogram(REQUEST_SECONDS)
         self.calls = 0
+        self.range_counts = RangeCounts()
         self.locked = 0
         self.left = 0
         self.sampling = False
@@ -181,6 +183,7 @@ class EpochWatch(Watch):
         size = len(self._roots)
         self.sizes.observe(size)
         self.calls += executor.calls - self._calls_before
+        self.range_counts.take(executor.range_counts)
         self.left += size - (transactions_ended - self._ended_before)
         if self._rounds:
             self.rounds.observe(self._rounds)

@@ -83,6 +83,8 @@ def _transactions(process: WorkerProcess) -> Iterator[Metric]:
     yield counter(*families.CARRIED, watch.left)
     yield counters(*families.CARRIED_AGAIN, "function", process.node.reports.carried.again)
     yield counters(*families.LEFT, "function", process.node.reports.left.by_function)
+    yield counters(*families.ROWS_READ, "table", watch.range_counts.rows_read)
+    yield counters(*families.RANGE_CONFLICTS, "table", watch.range_counts.conflicts)
     yield counter(*families.POISON, counts.poison)
     yield counter(
         "styx_replay_differences_total", "Replies that a replay gave otherwise than before.", counts.replay_differences

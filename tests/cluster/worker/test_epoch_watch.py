@@ -152,6 +152,17 @@ def test_calls_are_counted_with_those_that_requests_make() -> None:
     assert session.watch.calls == 6, "generations come and go"
 
 
+def test_what_queries_read_outlives_a_generation() -> None:
+    session = Session()
+    for expected in (3, 6):
+        session.worker.executor.range_counts.read("cart/items", 3)
+        session.send(("a", "add", [1]))
+        assert session.watch.range_counts.rows_read == {"cart/items": expected}
+    session.recover()
+    assert session.worker.executor.range_counts.rows_read == {}
+    assert session.watch.range_counts.rows_read == {"cart/items": 6}
+
+
 def test_conflicts_rounds_and_latency() -> None:
     session = Session()
     session.send(*(("hot", "add", [1]) for _ in range(5)))

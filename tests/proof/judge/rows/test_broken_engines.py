@@ -22,6 +22,7 @@ from styx.worker.footprint import Footprint, RowCell
 from styx.worker.range_read import read_range
 from styx.worker.range_validation import conflicts_of_ranges
 from styx.worker.transaction_rows import Images, TransactionRows
+from styx.worker.written_rows import WrittenIndex, WrittenRows
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation
 
@@ -96,7 +97,7 @@ def _keep(patch: pytest.MonkeyPatch, method: str) -> None:
 
 
 def a_query_does_not_see_its_transactions_writes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(RowCell, "sees_write", lambda self, chain: False)
+    patch.setattr(TransactionRows, "seen", lambda self, wanted, chain: WrittenRows().of(wanted.index, self.n_slots))
 
 
 def the_lock_phase_queries_the_starting_state(patch: pytest.MonkeyPatch) -> None:
@@ -115,8 +116,14 @@ def a_range_with_a_limit_ends_before_its_last_row(patch: pytest.MonkeyPatch) -> 
 
 def queries_see_a_sibling(patch: pytest.MonkeyPatch) -> None:
     """A query of one branch sees what a branch beside it has written so far."""
-    patch.setattr(RowCell, "sees_write", lambda self, chain: self.written)
-    patch.setattr(RowCell, "visible", lambda self, chain: self.final_value())
+
+    def seen(self: TransactionRows, wanted: IndexRange, chain: bytes) -> WrittenIndex:
+        index, rows = wanted.index, WrittenRows()
+        for cell in self.written.get(index.table, {}).values():
+            rows.write(index.table, cell.key, cell.final_value())
+        return rows.of(index, self.n_slots)
+
+    patch.setattr(TransactionRows, "seen", seen)
     ranges_of_branches_do_not_collide(patch)
 
 
