@@ -49,7 +49,6 @@ MODULES: Final = (
     "relational/partition_index",
     "relational/row_indexes",
     "relational/row_type",
-    "relational/table",
     "sequencer/sequencer",
     "state/slot_state",
     "state/sorted_index",

@@ -10,7 +10,6 @@ from types import GenericAlias
 from typing import Any, Final
 
 from styx.errors import BadQuery, CheckViolation, MissingIndex, UnsupportedValue
-from styx.native.interpreted import native
 from styx.relational.columns import Column
 from styx.relational.declarations import Check
 from styx.relational.explain import explanation
@@ -30,7 +29,6 @@ PLANS_MAX: Final = 1_000
 """Kinds of queries of a table whose plans are kept."""
 
 
-@native(unchecked=True)
 class Table:
     """A table of an operator, made by `Operator.table`. It is told apart from others by identity.
 
