@@ -5,7 +5,7 @@ There is no such module: at run time they are the plain classes, which only take
 state without a declared type, and for a context without brackets: then everything may be stored, as it is untyped.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, overload
 
 from typing_extensions import TypeVar
@@ -355,18 +355,40 @@ class Rows(_Rows, Generic[W]):
     def update(self, pk: Any, **changes: Any) -> Coroutine[Any, Any, W]: ...
     def delete(self, pk: Any) -> Coroutine[Any, Any, bool]: ...
     def delete_where(
-        self, *, scan: bool = False, by: str | None = None, **conditions: Any
+        self, where: Mapping[str, Any] | None = None, /, *, scan: bool = False, by: str | None = None, **conditions: Any
     ) -> Coroutine[Any, Any, int]: ...
     def select(
-        self, *, first: int = 0, last: int = 0, scan: bool = False, by: str | None = None, **conditions: Any
+        self,
+        where: Mapping[str, Any] | None = None,
+        /,
+        *,
+        first: int = 0,
+        last: int = 0,
+        scan: bool = False,
+        by: str | None = None,
+        **conditions: Any,
     ) -> Coroutine[Any, Any, list[W]]: ...
     def keys(
-        self, *, first: int = 0, last: int = 0, scan: bool = False, by: str | None = None, **conditions: Any
+        self,
+        where: Mapping[str, Any] | None = None,
+        /,
+        *,
+        first: int = 0,
+        last: int = 0,
+        scan: bool = False,
+        by: str | None = None,
+        **conditions: Any,
     ) -> Coroutine[Any, Any, list[Any]]: ...
-    def count(self, *, scan: bool = False, by: str | None = None, **conditions: Any) -> Coroutine[Any, Any, int]: ...
-    def exists(self, *, scan: bool = False, by: str | None = None, **conditions: Any) -> Coroutine[Any, Any, bool]: ...
+    def count(
+        self, where: Mapping[str, Any] | None = None, /, *, scan: bool = False, by: str | None = None, **conditions: Any
+    ) -> Coroutine[Any, Any, int]: ...
+    def exists(
+        self, where: Mapping[str, Any] | None = None, /, *, scan: bool = False, by: str | None = None, **conditions: Any
+    ) -> Coroutine[Any, Any, bool]: ...
     def pages(
         self,
+        where: Mapping[str, Any] | None = None,
+        /,
         *,
         size: int = 100,
         after: str | None = None,

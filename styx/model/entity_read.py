@@ -28,7 +28,11 @@ _functions: Final[WeakKeyDictionary[Operator, FunctionSpec]] = WeakKeyDictionary
 async def _read(ctx: Context) -> Any:
     state = await ctx.get(_ABSENT)
     if state is _ABSENT:
-        raise UnknownEntity(f"{ctx.operator}[{shown(ctx.key)}] has no state")
+        tables = ctx._env.app.operator(ctx.operator).tables
+        hint = (
+            f"; its rows, if it has any, are read by table: client.rows or ?rows={next(iter(tables))}" if tables else ""
+        )
+        raise UnknownEntity(f"{ctx.operator}[{shown(ctx.key)}] has no state{hint}")
     return state
 
 

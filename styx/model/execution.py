@@ -284,8 +284,10 @@ def _foreign(error: BaseException) -> NondeterministicFunction | None:
 
 
 def _explained(error: BaseException) -> BaseException | None:
-    """The error for a wrong `await`: Python's own text and the correction, the same in every version of Python."""
-    if type(error) not in (RuntimeError, TypeError) or len(error.args) != 1 or type(error.args[0]) is not str:
+    """The error for a wrong or missing `await`: Python's own text and the correction."""
+    if type(error) not in (RuntimeError, TypeError, AttributeError):
+        return None
+    if len(error.args) != 1 or type(error.args[0]) is not str:
         return None
     if error.args[0] == "cannot reuse already awaited coroutine":
         return RuntimeError(f"{error.args[0]}: await each ctx.get(), ctx.call(…) and function once")
@@ -293,6 +295,10 @@ def _explained(error: BaseException) -> BaseException | None:
         return TypeError(
             "None was awaited; ctx.call_async has no result to await: drop the `await`, or write `await ctx.call(…)`"
         )
+    text: str = error.args[0]
+    if type(error) is not RuntimeError and ("'coroutine'" in text or "got coroutine" in text):
+        told = f"{text}: an `await` is missing, as in `await ctx.get()`"
+        return AttributeError(told) if type(error) is AttributeError else TypeError(told)
     return None
 
 

@@ -13,7 +13,7 @@ from styx.model.row_store import RowStore
 from styx.model.rows import check_ends, check_table
 from styx.model.table_names import row_key
 from styx.relational.index_range import RowKey
-from styx.relational.query import Conditions, Plan
+from styx.relational.query import Conditions, Plan, all_conditions
 from styx.relational.table import Table
 
 if TYPE_CHECKING:
@@ -46,12 +46,16 @@ class PartitionRows:
     def __repr__(self) -> str:
         return f"<rows of {self._table.full_name} of {self._store.named()}>"
 
-    def select(self, *, first: int = 0, last: int = 0, by: str | None = None, **conditions: Any) -> Result:
+    def select(
+        self, where: Any = None, /, *, first: int = 0, last: int = 0, by: str | None = None, **conditions: Any
+    ) -> Result:
         """(the entity's key, the row) of the rows that meet the conditions, a list; with `first` or `last` at most so
         many, from that end.
         """
         self._open()
         try:
+            if where is not None:
+                conditions = all_conditions(where, conditions)
             check_ends(first, last)
             found = self._found(self._table.across.plan(conditions, by), conditions, first, last)
             rows = [(row_key(self._operator, key)[0], row) for key, row in found]
@@ -59,12 +63,16 @@ class PartitionRows:
             raise self._doomed(error) from None
         return self._given("select", rows)
 
-    def keys(self, *, first: int = 0, last: int = 0, by: str | None = None, **conditions: Any) -> Result:
+    def keys(
+        self, where: Any = None, /, *, first: int = 0, last: int = 0, by: str | None = None, **conditions: Any
+    ) -> Result:
         """(the entity's key, the primary key) of the rows that `select` would give. It conflicts only with rows that
         come or go.
         """
         self._open()
         try:
+            if where is not None:
+                conditions = all_conditions(where, conditions)
             check_ends(first, last)
             table = self._table
             keys = self._found_keys(table.across.plan(conditions, by), conditions, first, last)
@@ -73,10 +81,12 @@ class PartitionRows:
             raise self._doomed(error) from None
         return self._given("keys", found)
 
-    def count(self, *, by: str | None = None, **conditions: Any) -> Result:
+    def count(self, where: Any = None, /, *, by: str | None = None, **conditions: Any) -> Result:
         """How many rows meet the conditions: one operation, if the index takes them all."""
         self._open()
         try:
+            if where is not None:
+                conditions = all_conditions(where, conditions)
             plan = self._table.across.plan(conditions, by)
             if plan.filters:
                 number = len(self._found(plan, conditions, 0, 0))
@@ -86,10 +96,12 @@ class PartitionRows:
             raise self._doomed(error) from None
         return self._given("count", number)
 
-    def exists(self, *, by: str | None = None, **conditions: Any) -> Result:
+    def exists(self, where: Any = None, /, *, by: str | None = None, **conditions: Any) -> Result:
         """Whether a row meets the conditions."""
         self._open()
         try:
+            if where is not None:
+                conditions = all_conditions(where, conditions)
             found = self._found_keys(self._table.across.plan(conditions, by), conditions, 1, 0)
         except Exception as error:  # noqa: BLE001 - a row type's own code can run here
             raise self._doomed(error) from None

@@ -19,7 +19,7 @@ from styx.model.row_store import RowStore
 from styx.model.waiting import DONE
 from styx.native.interpreted import native
 from styx.relational.index_range import LOWEST, Position, RowKey
-from styx.relational.query import Conditions, Plan
+from styx.relational.query import Conditions, Plan, all_conditions
 from styx.relational.table import Table
 from styx.values.codec import shown
 
@@ -35,9 +35,10 @@ class Rows:
     """The rows of one table that belong to one entity; valid until the function ends.
 
     `pk`: a primary key, a tuple if it has several columns. Conditions are keywords named after columns: a value, or one
-    of `between`, `at_least`, `above`, `at_most`, `below` and `prefix`. An index must serve them (`Table.explain`), or
-    the query says `scan=True`; `by` names the index to use. Lists are in the order of the index's `order` columns, then
-    of the primary key. Each row that is read or written counts as an operation.
+    of `between`, `at_least`, `above`, `at_most`, `below` and `prefix`. `where` has further ones, by column. An index
+    must serve them (`Table.explain`), or the query says `scan=True`; `by` names the index to use. Lists are in the
+    order of the index's `order` columns, then of the primary key. Each row that is read or written counts as an
+    operation.
     """
 
     __slots__ = ("_context", "_statements", "_store", "_table")
@@ -127,10 +128,14 @@ class Rows:
             raise self._doomed(error) from None
         return self._given("delete", deleted)
 
-    def delete_where(self, *, scan: bool = False, by: str | None = None, **conditions: Any) -> Result:
+    def delete_where(
+        self, where: Any = None, /, *, scan: bool = False, by: str | None = None, **conditions: Any
+    ) -> Result:
         """Deletes the rows that meet the conditions, and gives how many; raises `ReferenceViolation`."""
         self._may_write("delete_where")
         try:
+            if where is not None:
+                conditions = all_conditions(where, conditions)
             keys = self._found_keys(self._table.plan(conditions, scan, by), conditions, 0, 0)
             self._statements.delete_existing(self._table, keys)
         except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
@@ -140,11 +145,21 @@ class Rows:
     # Queries -----------------------------------------------------------------------------------------------
 
     def select(
-        self, *, first: int = 0, last: int = 0, scan: bool = False, by: str | None = None, **conditions: Any
+        self,
+        where: Any = None,
+        /,
+        *,
+        first: int = 0,
+        last: int = 0,
+        scan: bool = False,
+        by: str | None = None,
+        **conditions: Any,
     ) -> Result:
         """The rows that meet the conditions, a list; with `first` or `last` at most so many, from that end."""
         self._open()
         try:
+            if where is not None:
+                conditions = all_conditions(where, conditions)
             check_ends(first, last)
             rows = self._selected(self._table.plan(conditions, scan, by), conditions, first, last)
         except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
@@ -152,11 +167,21 @@ class Rows:
         return self._given("select", rows)
 
     def keys(
-        self, *, first: int = 0, last: int = 0, scan: bool = False, by: str | None = None, **conditions: Any
+        self,
+        where: Any = None,
+        /,
+        *,
+        first: int = 0,
+        last: int = 0,
+        scan: bool = False,
+        by: str | None = None,
+        **conditions: Any,
     ) -> Result:
         """The primary keys of the rows that `select` would give. It conflicts only with rows that come or go."""
         self._open()
         try:
+            if where is not None:
+                conditions = all_conditions(where, conditions)
             check_ends(first, last)
             table = self._table
             keys = self._found_keys(table.plan(conditions, scan, by), conditions, first, last)
@@ -165,10 +190,12 @@ class Rows:
             raise self._doomed(error) from None
         return self._given("keys", found)
 
-    def count(self, *, scan: bool = False, by: str | None = None, **conditions: Any) -> Result:
+    def count(self, where: Any = None, /, *, scan: bool = False, by: str | None = None, **conditions: Any) -> Result:
         """How many rows meet the conditions: one operation, if the index takes them all."""
         self._open()
         try:
+            if where is not None:
+                conditions = all_conditions(where, conditions)
             plan = self._table.plan(conditions, scan, by)
             if plan.filters:
                 number = len(self._found(plan, conditions, False, 0, 0))
@@ -178,10 +205,12 @@ class Rows:
             raise self._doomed(error) from None
         return self._given("count", number)
 
-    def exists(self, *, scan: bool = False, by: str | None = None, **conditions: Any) -> Result:
+    def exists(self, where: Any = None, /, *, scan: bool = False, by: str | None = None, **conditions: Any) -> Result:
         """Whether a row meets the conditions."""
         self._open()
         try:
+            if where is not None:
+                conditions = all_conditions(where, conditions)
             plan = self._table.plan(conditions, scan, by)
             found = self._found_keys(plan, conditions, 1, 0)
         except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
@@ -190,6 +219,8 @@ class Rows:
 
     def pages(
         self,
+        where: Any = None,
+        /,
         *,
         size: int = 100,
         after: str | None = None,
@@ -203,6 +234,8 @@ class Rows:
         """
         self._open()
         try:
+            if where is not None:
+                conditions = all_conditions(where, conditions)
             _check_size(size)
             page = self._page(self._table.plan(conditions, scan, by), conditions, size, after)
         except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here

@@ -76,6 +76,11 @@ class PartitionPlans:
 
     def _planned(self, conditions: Conditions, by: str | None) -> Plan:
         for name in conditions:
+            if name == "scan" and name not in self._columns:
+                raise BadQuery(
+                    f"table {self._table}: a query over a partition has no scan=; declare an index for it, such as "
+                    'Index("all", order=…, scope="partition")'
+                )
             if name not in self._columns:
                 raise BadQuery(f"table {self._table} has no column {shown(name)}; it has: {', '.join(self._columns)}")
         asked = operations_of(conditions)

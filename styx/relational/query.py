@@ -31,6 +31,16 @@ def operations_of(conditions: Conditions) -> tuple[tuple[str, str], ...]:
     )
 
 
+def all_conditions(where: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """A query's conditions from both ways to give them: the mapping `where`, and keywords; raises `BadQuery`."""
+    if not isinstance(where, Mapping):
+        raise BadQuery(f"conditions are column=value, or one mapping such as {{'column': value}}: got {shown(where)}")
+    for name in given:
+        if name in where:
+            raise BadQuery(f"column {name!r} has a condition in the mapping and one as a keyword: a query has one each")
+    return {**where, **given}
+
+
 class Plan:
     """How queries with the same names and operations of conditions are answered.
 

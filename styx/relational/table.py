@@ -14,7 +14,16 @@ from styx.relational.columns import Column
 from styx.relational.declarations import Check
 from styx.relational.explain import explanation
 from styx.relational.partition_index import PartitionIndex, PartitionOf, PartitionPlans
-from styx.relational.query import EQUAL, Conditions, Plan, conditions_text, operations_of, plan_by, plan_of
+from styx.relational.query import (
+    EQUAL,
+    Conditions,
+    Plan,
+    all_conditions,
+    conditions_text,
+    operations_of,
+    plan_by,
+    plan_of,
+)
 from styx.relational.reference import Reference
 from styx.relational.row_indexes import ColumnIndex, RowIndex
 from styx.relational.row_type import RowType
@@ -284,9 +293,13 @@ class Table:
             raise BadQuery(f"table {self.full_name}: index {name!r} takes {', '.join(names)}, got {len(values)} values")
         return index
 
-    def explain(self, *, by: str | None = None, scan: bool = False, **conditions: Any) -> str:
+    def explain(self, where: Any = None, /, *, by: str | None = None, scan: bool = False, **conditions: Any) -> str:
         """Which index serves a query, what it reads, and with what it conflicts; raises as the query would."""
-        return explanation(self, self.plan(conditions, scan, by), conditions)
+        if where is not None:
+            conditions = all_conditions(where, conditions)
+        plan = self.plan(conditions, scan, by)
+        plan.range_of((), conditions)
+        return explanation(self, plan, conditions)
 
 
 def _is_short(text: str) -> bool:

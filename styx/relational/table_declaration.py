@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+")
 PRIMARY_KEY: Final = "primary key"
 """The name of index 0. No declared index can have it."""
-PARAMETERS: Final = frozenset({"after", "by", "first", "last", "scan", "size"})
-"""Parameters of queries, which no condition can be named after."""
 _AUTO: Final[dict[str, type]] = {"unique": str, "serial": int}
 
 
@@ -68,6 +66,13 @@ class TableDeclaration:
 
     def key(self, given: Any) -> tuple[Column, ...]:
         columns = self._columns("the primary key", columns_of(given))
+        # The compiled form takes these keywords for the parameters of `update` and `select`, positional-only or not.
+        taken = {"where", "pk"} - {column.name for column in columns if column.name == "pk"}
+        self.problems += [
+            f"column {name!r} has the name of a parameter of ctx.rows(…): rename it"
+            for name in self.table.columns
+            if name in taken
+        ]
         if not columns and not self.problems:
             self.problems.append("the primary key needs a column: key=…")
         for column in columns:
@@ -152,9 +157,6 @@ class TableDeclaration:
                 f"index {index.name!r}: unique=True is for the rows of one entity. Which entities share a partition "
                 "depends on the number of slots, and must not decide what is a violation"
             )
-        for name in (*index.equal, *index.order):
-            if name in PARAMETERS:
-                self.problems.append(f"index {index.name!r}: {name} is a parameter of queries; rename the column")
 
     def _columns(self, what: str, names: tuple[Any, ...]) -> tuple[Column, ...]:
         found = []

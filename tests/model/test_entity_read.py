@@ -25,6 +25,10 @@ class Doc(msgspec.Struct):
     price: Decimal
 
 
+class Book(msgspec.Struct):
+    number: int
+
+
 typed = Operator("typed", key_type=(int, str), state_type=Doc)
 
 
@@ -68,6 +72,16 @@ def test_typed_state_is_encoded_as_a_result_is_and_its_sets_are_sorted() -> None
 def test_no_state() -> None:
     outcome = reference().run(1, 0, Request("r", "typed", [1, "x"], READ_FUNCTION, NO_ARGUMENTS))
     assert outcome.error == ("aborted", "UnknownEntity", "typed[(1, 'x')] has no state")
+
+
+def test_no_state_but_perhaps_rows() -> None:
+    shelf = Operator("shelf")
+    shelf.table("books", Book, key="number")
+    outcome = SerialReference(App("library", [shelf])).run(
+        1, 0, Request("r", "shelf", "a", READ_FUNCTION, NO_ARGUMENTS)
+    )
+    assert outcome.error is not None
+    assert "shelf['a'] has no state; its rows, if it has any, are read by table" in outcome.error[2]
 
 
 def test_a_state_that_does_not_fit_its_type_names_the_entity() -> None:

@@ -80,7 +80,10 @@ async def reprice(ctx: PartitionContext, product: int, price: int) -> int:
 async def holders(ctx: PartitionContext, product: int) -> list[Any]:
     rows = ctx.rows(items)
     found = [[customer, row.price] for customer, row in await rows.select(product=product)]
-    keys = await rows.keys(product=product)
+    keys = await rows.keys({"product": product})
+    assert found == [[customer, row.price] for customer, row in await rows.select({"product": product})]
+    assert await rows.count({"product": product}) == await rows.count(product=product)
+    assert await rows.exists({"product": product}) == bool(found)
     assert keys == [(customer, product) for customer, _ in found]
     assert await rows.count(product=product) == len(found)
     assert await rows.exists(product=product) == bool(found)
@@ -112,6 +115,8 @@ async def wrong(ctx: PartitionContext, what: str) -> Any:
         await rows.select(seller="a")
     elif what == "entity's index":
         await rows.select(by="cheapest")
+    elif what == "scan":
+        await rows.select(scan=True)
     elif what == "no column":
         await rows.select(colour="red")
     elif what == "forgotten":
@@ -221,6 +226,7 @@ async def test_changes_and_queries_at_once_are_serializable() -> None:
         ("no index", "MissingIndex", r'declare Index\("across_seller", equal=\(\'seller\',\), scope="partition"\)'),
         ("entity's index", "BadQuery", "no partition-wide index 'cheapest'; it has: holding, dear"),
         ("no column", "BadQuery", "has no column 'colour'"),
+        ("scan", "BadQuery", "no scan=; declare an index for it, such as Index"),
         ("forgotten", "ForgottenAwait", r"did not await ctx.rows\(items\).select"),
         ("missing", "NoSuchRow", r"row 1 of table cart/items of cart\[\d+\] does not exist"),
     ],

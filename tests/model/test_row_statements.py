@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from styx import Check, Index, Operator, Ref
+from styx import Check, Index, Operator, Ref, at_least
 from styx.errors import (
     BadQuery,
     CheckViolation,
@@ -364,6 +364,34 @@ def test_rows_that_go_together_do_not_restrict_each_other() -> None:
 
 
 # Limits and refusals ---------------------------------------------------------------------------------------
+
+
+class Parameters(msgspec.Struct):
+    """Its columns have the names of parameters of queries."""
+
+    first: int
+    by: str
+    scan: bool = False
+    size: int = 0
+
+
+def test_conditions_on_columns_with_names_of_parameters() -> None:
+    operator = Operator("shop")
+    table = operator.table("odd", Parameters, key="first", indexes=Index("by", equal="by", order="size"))
+    rows = Memory(operator).context(operator).rows(table)
+    for number in range(6):
+        done(rows.put(Parameters(number, "xy"[number % 2], number > 2, number)))
+    where = {"by": "x", "size": at_least(1)}
+    assert done(rows.keys(where)) == [2, 4]
+    assert [row.first for row in done(rows.select(where, first=1))] == [2]
+    assert done(rows.count(where, by="by")) == 2
+    assert done(rows.exists(where | {"scan": True, "first": 2})) is False
+    page = done(rows.pages(where, size=1))
+    assert (page.rows[0].size, done(rows.pages(where, size=1, after=page.next)).rows[0].size) == (2, 4)
+    assert done(rows.delete_where(where)) == 2
+    assert done(rows.keys({}, scan=True)) == [0, 1, 3, 5]
+    with pytest.raises(BadQuery, match=r"one mapping such as .*: got 5"):
+        rows.select(5)
 
 
 def test_a_query_reads_a_limited_number_of_rows() -> None:

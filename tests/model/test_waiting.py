@@ -255,6 +255,16 @@ async def uses_a_kept_one(ctx: Context) -> None:
     await kept.pop().call(account, deposit, "x", (1,))
 
 
+@account.register
+async def adds_to_what_was_not_awaited(ctx: Context[str, Any]) -> Any:
+    return ctx.get(0) + 1  # type: ignore[operator]
+
+
+@account.register
+async def asks_what_was_not_awaited(ctx: Context[str, Any]) -> Any:
+    return ctx.get(0).balance  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize(
     ("function", "args", "told"),
     [
@@ -268,6 +278,8 @@ async def uses_a_kept_one(ctx: Context) -> None:
             (),
             ("RuntimeError", "cannot reuse already awaited coroutine: await each ctx.get(), ctx.call(…)"),
         ),
+        ("adds_to_what_was_not_awaited", (), ("TypeError", "'coroutine' and 'int': an `await` is missing")),
+        ("asks_what_was_not_awaited", (), ("AttributeError", "no attribute 'balance': an `await` is missing")),
         ("awaits_an_asynchronous_call", (), ("TypeError", "ctx.call_async has no result to await: drop the `await`")),
     ],
 )

@@ -131,3 +131,25 @@ def test_explain_says_what_is_read() -> None:
     assert "filters them by free: rows that do not meet this are read as well" in told
     assert "order: b, id, a" in told
     assert "reads all rows of the entity" in TABLE.explain(free=[1], scan=True)
+
+
+class Named(msgspec.Struct):
+    id: int
+    last: str
+
+
+def test_conditions_on_any_column_can_be_a_mapping() -> None:
+    people = Operator("o").table("people", Named, key="id", indexes=Index("by_name", order="last"))
+    assert "by index 'by_name' with last=prefix('A')" in people.explain({"last": prefix("A")})
+    assert people.explain({"id": 1}, by="by_name", scan=True) == people.explain(by="by_name", scan=True, id=1)
+    with pytest.raises(BadQuery, match="has no column 'first'; it has: id, last"):
+        people.explain({"first": 1})
+    with pytest.raises(BadQuery, match=r"one mapping such as .*: got 'last'"):
+        people.explain("last")
+    with pytest.raises(BadQuery, match="column 'id' has a condition in the mapping and one as a keyword"):
+        people.explain({"id": 1}, id=1)
+
+
+def test_explain_refuses_values_of_another_type() -> None:
+    with pytest.raises(BadQuery, match="column 'b' is of type int, and was compared with '2' of type str"):
+        TABLE.explain(a=1, b=above("2"))

@@ -97,6 +97,18 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
     assert list(operator.tables) == ["items"]
 
 
+class Clashing(msgspec.Struct):
+    pk: int
+    where: str
+
+
+def test_a_column_cannot_have_a_name_that_a_statement_takes_for_its_own() -> None:
+    with pytest.raises(ConfigurationError, match=r"table cart/t: column 'where' has the name of a parameter [^;]*$"):
+        cart().table("t", Clashing, key="pk")
+    with pytest.raises(ConfigurationError, match="column 'pk' has the name of a parameter"):
+        cart().table("t", Clashing, key="where")
+
+
 def test_a_table_has_a_limited_number_of_indexes() -> None:
     indexes = [Index(f"i{number}", order="price") for number in range(17)]
     with pytest.raises(
@@ -133,15 +145,6 @@ def test_rows_of_another_operator_cannot_be_referred_to() -> None:
 def test_an_engines_key_needs_a_default() -> None:
     with pytest.raises(ConfigurationError, match="column 'product' needs a default, such as 0"):
         cart().table("items", Item, key="product", auto="serial")
-
-
-def test_a_column_that_no_condition_can_name_is_in_no_index() -> None:
-    class Person(msgspec.Struct):
-        id: int
-        last: str
-
-    with pytest.raises(ConfigurationError, match="last is a parameter of queries; rename the column"):
-        cart().table("people", Person, key="id", indexes=Index("by_name", order="last"))
 
 
 def test_a_column_that_no_update_could_set_is_refused() -> None:
