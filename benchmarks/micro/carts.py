@@ -60,7 +60,9 @@ async def nothing(ctx: Context, numbers: list[int]) -> int:
 async def get(ctx: Context, numbers: list[int]) -> int:
     rows, found = ctx.rows(items), 0
     for number in numbers:
-        found += (await rows.get(number)).quantity
+        row = await rows.get(number)
+        assert row is not None
+        found += row.quantity
     return found
 
 

@@ -1,6 +1,6 @@
 """A table's row type: its columns, and how rows become bytes and come back.
 
-A row type is a Struct of msgspec or a dataclass. Its annotations are the table's: what may be None, what
+A row type is a `msgspec.Struct` or a dataclass. Its annotations are the table's: what may be None, what
 `msgspec.Meta` demands, which columns have defaults.
 """
 
@@ -33,7 +33,7 @@ class RowType:
         except Exception as error:  # noqa: BLE001 - whatever msgspec says is the declaration's fault
             raise ConfigurationError(f"the row type {shown(declared)}: {error}") from None
         if not isinstance(info, inspect.StructType | inspect.DataclassType):
-            raise ConfigurationError(f"a row type is a Struct of msgspec or a dataclass, not {type_text(declared)}")
+            raise ConfigurationError(f"a row type is a msgspec.Struct or a dataclass, not {type_text(declared)}")
         try:
             check_declared(declared)
         except ConfigurationError as error:

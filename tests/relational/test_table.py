@@ -132,7 +132,7 @@ def test_a_name_is_used_once() -> None:
 
 
 def test_a_row_type_is_a_struct_or_dataclass() -> None:
-    with pytest.raises(ConfigurationError, match=r"a row type is a Struct of msgspec or a dataclass, not int"):
+    with pytest.raises(ConfigurationError, match=r"a row type is a msgspec\.Struct or a dataclass, not int"):
         cart().table("items", int, key="product")
 
 
