@@ -355,13 +355,11 @@ class Rows(_Rows, Generic[W]):
     def update(self, pk: Any, **changes: Any) -> Coroutine[Any, Any, W]: ...
     def delete(self, pk: Any) -> Coroutine[Any, Any, bool]: ...
     def delete_where(
-        self, where: Mapping[str, Any] | None = None, /, *, scan: bool = False, by: str | None = None, **conditions: Any
+        self, *where: Mapping[str, Any], scan: bool = False, by: str | None = None, **conditions: Any
     ) -> Coroutine[Any, Any, int]: ...
     def select(
         self,
-        where: Mapping[str, Any] | None = None,
-        /,
-        *,
+        *where: Mapping[str, Any],
         first: int = 0,
         last: int = 0,
         scan: bool = False,
@@ -370,9 +368,7 @@ class Rows(_Rows, Generic[W]):
     ) -> Coroutine[Any, Any, list[W]]: ...
     def keys(
         self,
-        where: Mapping[str, Any] | None = None,
-        /,
-        *,
+        *where: Mapping[str, Any],
         first: int = 0,
         last: int = 0,
         scan: bool = False,
@@ -380,16 +376,14 @@ class Rows(_Rows, Generic[W]):
         **conditions: Any,
     ) -> Coroutine[Any, Any, list[Any]]: ...
     def count(
-        self, where: Mapping[str, Any] | None = None, /, *, scan: bool = False, by: str | None = None, **conditions: Any
+        self, *where: Mapping[str, Any], scan: bool = False, by: str | None = None, **conditions: Any
     ) -> Coroutine[Any, Any, int]: ...
     def exists(
-        self, where: Mapping[str, Any] | None = None, /, *, scan: bool = False, by: str | None = None, **conditions: Any
+        self, *where: Mapping[str, Any], scan: bool = False, by: str | None = None, **conditions: Any
     ) -> Coroutine[Any, Any, bool]: ...
     def pages(
         self,
-        where: Mapping[str, Any] | None = None,
-        /,
-        *,
+        *where: Mapping[str, Any],
         size: int = 100,
         after: str | None = None,
         scan: bool = False,

@@ -46,15 +46,13 @@ class PartitionRows:
     def __repr__(self) -> str:
         return f"<rows of {self._table.full_name} of {self._store.named()}>"
 
-    def select(
-        self, where: Any = None, /, *, first: int = 0, last: int = 0, by: str | None = None, **conditions: Any
-    ) -> Result:
+    def select(self, *where: Any, first: int = 0, last: int = 0, by: str | None = None, **conditions: Any) -> Result:
         """(the entity's key, the row) of the rows that meet the conditions, a list; with `first` or `last` at most so
         many, from that end.
         """
         self._open()
         try:
-            if where is not None:
+            if where:
                 conditions = all_conditions(where, conditions)
             check_ends(first, last)
             found = self._found(self._table.across.plan(conditions, by), conditions, first, last)
@@ -63,15 +61,13 @@ class PartitionRows:
             raise self._doomed(error) from None
         return self._given("select", rows)
 
-    def keys(
-        self, where: Any = None, /, *, first: int = 0, last: int = 0, by: str | None = None, **conditions: Any
-    ) -> Result:
+    def keys(self, *where: Any, first: int = 0, last: int = 0, by: str | None = None, **conditions: Any) -> Result:
         """(the entity's key, the primary key) of the rows that `select` would give. It conflicts only with rows that
         come or go.
         """
         self._open()
         try:
-            if where is not None:
+            if where:
                 conditions = all_conditions(where, conditions)
             check_ends(first, last)
             table = self._table
@@ -81,11 +77,11 @@ class PartitionRows:
             raise self._doomed(error) from None
         return self._given("keys", found)
 
-    def count(self, where: Any = None, /, *, by: str | None = None, **conditions: Any) -> Result:
+    def count(self, *where: Any, by: str | None = None, **conditions: Any) -> Result:
         """How many rows meet the conditions: one operation, if the index takes them all."""
         self._open()
         try:
-            if where is not None:
+            if where:
                 conditions = all_conditions(where, conditions)
             plan = self._table.across.plan(conditions, by)
             if plan.filters:
@@ -96,11 +92,11 @@ class PartitionRows:
             raise self._doomed(error) from None
         return self._given("count", number)
 
-    def exists(self, where: Any = None, /, *, by: str | None = None, **conditions: Any) -> Result:
+    def exists(self, *where: Any, by: str | None = None, **conditions: Any) -> Result:
         """Whether a row meets the conditions."""
         self._open()
         try:
-            if where is not None:
+            if where:
                 conditions = all_conditions(where, conditions)
             found = self._found_keys(self._table.across.plan(conditions, by), conditions, 1, 0)
         except Exception as error:  # noqa: BLE001 - a row type's own code can run here

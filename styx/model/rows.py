@@ -128,13 +128,11 @@ class Rows:
             raise self._doomed(error) from None
         return self._given("delete", deleted)
 
-    def delete_where(
-        self, where: Any = None, /, *, scan: bool = False, by: str | None = None, **conditions: Any
-    ) -> Result:
+    def delete_where(self, *where: Any, scan: bool = False, by: str | None = None, **conditions: Any) -> Result:
         """Deletes the rows that meet the conditions, and gives how many; raises `ReferenceViolation`."""
         self._may_write("delete_where")
         try:
-            if where is not None:
+            if where:
                 conditions = all_conditions(where, conditions)
             keys = self._found_keys(self._table.plan(conditions, scan, by), conditions, 0, 0)
             self._statements.delete_existing(self._table, keys)
@@ -146,9 +144,7 @@ class Rows:
 
     def select(
         self,
-        where: Any = None,
-        /,
-        *,
+        *where: Any,
         first: int = 0,
         last: int = 0,
         scan: bool = False,
@@ -158,7 +154,7 @@ class Rows:
         """The rows that meet the conditions, a list; with `first` or `last` at most so many, from that end."""
         self._open()
         try:
-            if where is not None:
+            if where:
                 conditions = all_conditions(where, conditions)
             check_ends(first, last)
             rows = self._selected(self._table.plan(conditions, scan, by), conditions, first, last)
@@ -168,9 +164,7 @@ class Rows:
 
     def keys(
         self,
-        where: Any = None,
-        /,
-        *,
+        *where: Any,
         first: int = 0,
         last: int = 0,
         scan: bool = False,
@@ -180,7 +174,7 @@ class Rows:
         """The primary keys of the rows that `select` would give. It conflicts only with rows that come or go."""
         self._open()
         try:
-            if where is not None:
+            if where:
                 conditions = all_conditions(where, conditions)
             check_ends(first, last)
             table = self._table
@@ -190,11 +184,11 @@ class Rows:
             raise self._doomed(error) from None
         return self._given("keys", found)
 
-    def count(self, where: Any = None, /, *, scan: bool = False, by: str | None = None, **conditions: Any) -> Result:
+    def count(self, *where: Any, scan: bool = False, by: str | None = None, **conditions: Any) -> Result:
         """How many rows meet the conditions: one operation, if the index takes them all."""
         self._open()
         try:
-            if where is not None:
+            if where:
                 conditions = all_conditions(where, conditions)
             plan = self._table.plan(conditions, scan, by)
             if plan.filters:
@@ -205,11 +199,11 @@ class Rows:
             raise self._doomed(error) from None
         return self._given("count", number)
 
-    def exists(self, where: Any = None, /, *, scan: bool = False, by: str | None = None, **conditions: Any) -> Result:
+    def exists(self, *where: Any, scan: bool = False, by: str | None = None, **conditions: Any) -> Result:
         """Whether a row meets the conditions."""
         self._open()
         try:
-            if where is not None:
+            if where:
                 conditions = all_conditions(where, conditions)
             plan = self._table.plan(conditions, scan, by)
             found = self._found_keys(plan, conditions, 1, 0)
@@ -219,9 +213,7 @@ class Rows:
 
     def pages(
         self,
-        where: Any = None,
-        /,
-        *,
+        *where: Any,
         size: int = 100,
         after: str | None = None,
         scan: bool = False,
@@ -234,7 +226,7 @@ class Rows:
         """
         self._open()
         try:
-            if where is not None:
+            if where:
                 conditions = all_conditions(where, conditions)
             _check_size(size)
             page = self._page(self._table.plan(conditions, scan, by), conditions, size, after)

@@ -31,14 +31,19 @@ def operations_of(conditions: Conditions) -> tuple[tuple[str, str], ...]:
     )
 
 
-def all_conditions(where: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """A query's conditions from both ways to give them: the mapping `where`, and keywords; raises `BadQuery`."""
-    if not isinstance(where, Mapping):
-        raise BadQuery(f"conditions are column=value, or one mapping such as {{'column': value}}: got {shown(where)}")
+def all_conditions(where: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
+    """A query's conditions from both ways to give them: one mapping in `where`, and keywords; raises `BadQuery`.
+
+    Queries take `*where`, because a column may have the name of any other parameter.
+    """
+    mapping = where[0]
+    if len(where) > 1 or not isinstance(mapping, Mapping):
+        got = ", ".join(map(shown, where))
+        raise BadQuery(f"conditions are column=value, or one mapping such as {{'column': value}}: got {got}")
     for name in given:
-        if name in where:
+        if name in mapping:
             raise BadQuery(f"column {name!r} has a condition in the mapping and one as a keyword: a query has one each")
-    return {**where, **given}
+    return {**mapping, **given}
 
 
 class Plan:

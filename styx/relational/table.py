@@ -293,9 +293,9 @@ class Table:
             raise BadQuery(f"table {self.full_name}: index {name!r} takes {', '.join(names)}, got {len(values)} values")
         return index
 
-    def explain(self, where: Any = None, /, *, by: str | None = None, scan: bool = False, **conditions: Any) -> str:
+    def explain(self, *where: Any, by: str | None = None, scan: bool = False, **conditions: Any) -> str:
         """Which index serves a query, what it reads, and with what it conflicts; raises as the query would."""
-        if where is not None:
+        if where:
             conditions = all_conditions(where, conditions)
         plan = self.plan(conditions, scan, by)
         plan.range_of((), conditions)

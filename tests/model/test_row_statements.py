@@ -373,6 +373,7 @@ class Parameters(msgspec.Struct):
     by: str
     scan: bool = False
     size: int = 0
+    where: int = 1
 
 
 def test_conditions_on_columns_with_names_of_parameters() -> None:
@@ -385,6 +386,8 @@ def test_conditions_on_columns_with_names_of_parameters() -> None:
     assert done(rows.keys(where)) == [2, 4]
     assert [row.first for row in done(rows.select(where, first=1))] == [2]
     assert done(rows.count(where, by="by")) == 2
+    assert done(rows.keys(where, where=1)) == [2, 4]
+    assert done(rows.keys(where=2, scan=True)) == []
     assert done(rows.exists(where | {"scan": True, "first": 2})) is False
     page = done(rows.pages(where, size=1))
     assert (page.rows[0].size, done(rows.pages(where, size=1, after=page.next)).rows[0].size) == (2, 4)

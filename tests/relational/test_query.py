@@ -146,6 +146,8 @@ def test_conditions_on_any_column_can_be_a_mapping() -> None:
         people.explain({"first": 1})
     with pytest.raises(BadQuery, match=r"one mapping such as .*: got 'last'"):
         people.explain("last")
+    with pytest.raises(BadQuery, match=r"one mapping such as .*: got \{\}, \{\}"):
+        people.explain({}, {})
     with pytest.raises(BadQuery, match="column 'id' has a condition in the mapping and one as a keyword"):
         people.explain({"id": 1}, id=1)
 
