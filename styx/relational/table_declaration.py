@@ -66,13 +66,9 @@ class TableDeclaration:
 
     def key(self, given: Any) -> tuple[Column, ...]:
         columns = self._columns("the primary key", columns_of(given))
-        # The compiled form takes these keywords for the parameters of `update` and `select`, positional-only or not.
-        taken = {"where", "pk"} - {column.name for column in columns if column.name == "pk"}
-        self.problems += [
-            f"column {name!r} has the name of a parameter of ctx.rows(…): rename it"
-            for name in self.table.columns
-            if name in taken
-        ]
+        # The compiled form takes this keyword for the parameter of `update`, positional-only or not.
+        if "pk" in self.table.columns and all(column.name != "pk" for column in columns):
+            self.problems.append("column 'pk' has the name of a parameter of ctx.rows(…): rename it")
         if not columns and not self.problems:
             self.problems.append("the primary key needs a column: key=…")
         for column in columns:
