@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from benchmarks.driver.workload import Loading
-from benchmarks.micro import bank
+from benchmarks.micro import bank, carts
 from benchmarks.micro.engine_loop import EngineLoop
 from benchmarks.reference.transfers import START_BALANCE, transfers
 from benchmarks.tpcc.app import app as tpcc_app
@@ -145,6 +145,14 @@ def _tpcc(at_home: str) -> Row:
     return Row(f"TPC-C, one warehouse, {at_home} functions", tpcc_app, requests, workload.initial, few=300, many=1_300)
 
 
+def _on_carts(load: carts.Load) -> Row:
+    def requests(count: int) -> list[Sent]:
+        name = load.function.__name__
+        return [Sent(carts.cart, number % carts.CARTS, name, load.arguments(number)) for number in range(count)]
+
+    return Row(load.title, carts.app, requests, load.state, few=load.few, many=load.many)
+
+
 ROWS: Final = {
     "uniform": _bank("10,000 keys, uniform", 10_000),
     "hot": _bank("100 hot keys", 100),
@@ -158,6 +166,7 @@ ROWS: Final = {
     "number_along_a_chain": _travelling("along_a_chain"),
     "tpcc_local": _tpcc(LOCAL),
     "tpcc_ordinary": _tpcc(ORDINARY),
+    **{name: _on_carts(load) for name, load in carts.LOADS.items()},
 }
 """By the name that the commands take."""
 ALL_AT_ONCE: Final = 10**9

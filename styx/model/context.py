@@ -147,11 +147,7 @@ class Context(msgspec.Struct, eq=False):
                 default = unpack(data)
             except BaseException:  # noqa: BLE001 - the careful way reads what another version stored, or raises it again
                 default = self._decoded(data)
-        reading = Reading(default)
-        if self._begun is not None:
-            self._keep_open()
-        self._begun = reading
-        return reading
+        return self._given(default, "get", "")
 
     def _decoded(self, data: bytes) -> Any:
         try:
@@ -268,6 +264,14 @@ class Context(msgspec.Struct, eq=False):
             return partitions, partitions.function(function_name).name, partitions.numbers.count(self._env.n_slots)
         except BaseException as error:  # noqa: BLE001 - comparing what was given can run code of the app
             raise self._doomed(error) from None
+
+    def _given(self, value: Any, method: str, table: str) -> Coroutine[Any, Any, Any]:
+        """The awaitable of what a method has read or done."""
+        reading = Reading(value, method, table)
+        if self._begun is not None:
+            self._keep_open()
+        self._begun = reading
+        return reading
 
     def _begin(self, begun: Coroutine[Any, Any, Any]) -> Coroutine[Any, Any, Any]:
         if self._begun is not None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from styx.model.row_store import RowStore
 from styx.model.rows import check_ends, check_table
 from styx.model.table_names import row_key
-from styx.model.waiting import rows_result
 from styx.relational.index_range import RowKey
 from styx.relational.query import Conditions, Plan, all_conditions
 from styx.relational.table import Table
@@ -130,4 +129,4 @@ class PartitionRows:
         return self._context._doomed(error)
 
     def _given(self, method: str, result: Any) -> Result:
-        return self._context._begin(rows_result(method, self._table.name, result))
+        return self._context._given(result, method, self._table.name)

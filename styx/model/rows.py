@@ -16,7 +16,7 @@ from styx.errors import BadQuery
 from styx.model.row_page import Page, cursor_of, position_of
 from styx.model.row_statements import RowStatements
 from styx.model.row_store import RowStore
-from styx.model.waiting import DONE, rows_result
+from styx.model.waiting import DONE
 from styx.native.interpreted import native
 from styx.relational.index_range import LOWEST, Position, RowKey
 from styx.relational.query import Conditions, Plan, all_conditions
@@ -298,7 +298,7 @@ class Rows:
         return self._context._doomed(error)
 
     def _given(self, method: str, result: Any) -> Result:
-        return self._context._begin(rows_result(method, self._table.name, result))
+        return self._context._given(result, method, self._table.name)
 
 
 def check_ends(first: Any, last: Any) -> None:
@@ -330,7 +330,7 @@ def check_table(context: Context, table: Any, operator: str) -> None:
                 "its rows by a call to a function of that operator"
             )
         )
-    if context._env.app.table(table.full_name) is not table:
+    if context._env.app.tables.get(table.full_name) is not table:
         raise context._doomed(
             BadQuery(
                 f"table {table.full_name} is not of the app {context._env.app.name!r}: declare it before App(…) takes "

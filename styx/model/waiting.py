@@ -85,11 +85,6 @@ async def last_number(sequence: EntitySequence) -> int:
     return sequence._taken()
 
 
-async def rows_result(method: str, table: str, result: Any) -> Any:
-    """The coroutine of each method of `Rows`, which has done its work before."""
-    return result
-
-
 # What Python calls a coroutine in its messages.
 for _coroutine, _called in (
     (call, "Context.call"),
@@ -97,7 +92,6 @@ for _coroutine, _called in (
     (call_external, "Context.call_external"),
     (next_number, "EntitySequence.next"),
     (last_number, "EntitySequence.last"),
-    (rows_result, "Rows.method"),
 ):
     _coroutine.__qualname__ = _called
 
@@ -105,7 +99,10 @@ for _coroutine, _called in (
 def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
     """The error text for a function that returned without awaiting `coroutine` to its end, and the correction."""
     if isinstance(coroutine, Reading):
-        return "did not await its ctx.get: write `await ctx.get()`"
+        if not coroutine.table:
+            return "did not await its ctx.get: write `await ctx.get()`"
+        method = f"ctx.rows({coroutine.table}).{coroutine.method}"
+        return f"did not await {method}: write `await {method}(…)`"
     frame = coroutine.cr_frame
     assert frame is not None, "it has ended"
     begun = frame.f_locals
@@ -120,9 +117,6 @@ def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
     if coroutine.cr_code in (next_number.__code__, last_number.__code__):
         asked = "next" if coroutine.cr_code is next_number.__code__ else "last"
         return f"did not await {asked}() of its {begun['sequence']}: write `await ctx.sequence(…).{asked}()`"
-    if coroutine.cr_code is rows_result.__code__:
-        method = f"ctx.rows({begun['table']}).{begun['method']}"
-        return f"did not await {method}: write `await {method}(…)`"
     called = function_text(begun["function"])
     return f"made an outside call to {called} and did not await it: write `await ctx.call_external(…)`"
 

@@ -44,9 +44,9 @@ class Table:
     `full_name`: `cart/items`, under which a slot keeps the rows. `indexes`: number 0 is the primary key.
     `entity_parts`: how many parts of a row's key are the entity's. `auto`: "unique", "serial" or None.
     `entity_indexes`: those over the rows of one entity. `across`: the queries over partitions, by the other indexes.
-    `referenced_by`: references of tables that were declared later, and its own to itself. `was`: the name that it had
-    in an earlier version, "" if none. `migration` converts rows that an earlier version stored. `given`: the arguments
-    of `Operator.table` by name, but for these two.
+    `constrained`: rows are examined before they are written. `referenced_by`: references of tables that were declared
+    later, and its own to itself. `was`: the name that it had in an earlier version, "" if none. `migration` converts
+    rows that an earlier version stored. `given`: the arguments of `Operator.table` by name, but for these two.
     """
 
     __slots__ = (
@@ -58,6 +58,7 @@ class Table:
         "auto_default",
         "checks",
         "columns",
+        "constrained",
         "delicate",
         "entity_indexes",
         "entity_parts",
@@ -138,6 +139,7 @@ class Table:
             *self.delicate,
             *(column for column in read_by_checks.values() if column not in self.delicate),
         )
+        self.constrained = bool(self.checks or self._examined or self.unique or self.references)
         self._plans: dict[Any, Plan] = {}
         kind = self.key[0].kind
         self._quick_key: Any = kind.classes[0] if len(self.key) == 1 and kind is not None and kind.plain else None

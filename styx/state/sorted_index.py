@@ -39,6 +39,8 @@ class SortedIndex:
 
     def move(self, key: RowKey, before: bytes | None, after: bytes | None) -> None:
         """A row's value changes; None: there is no such row."""
+        if self._index.number == 0 and before is not None and after is not None:
+            return  # its key alone says where it stands
         old = None if before is None else self._index.entry(key, before, self._n_slots)
         new = None if after is None else self._index.entry(key, after, self._n_slots)
         if old == new:

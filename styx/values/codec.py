@@ -161,6 +161,7 @@ class TypedState:
         "_check_open",
         "_equality_tells",
         "_has_fields",
+        "_items",
         "_kind",
         "_named",
         "_other",
@@ -181,6 +182,7 @@ class TypedState:
         self._has_fields = fields is not None
         self._wanted: list[Any] = [wanted for wanted, _ in fields or ()]
         self._other: list[Any] = [other for _, other in fields or ()]
+        self._items: list[Any] = [] if certain is None else certain.items
         self.pack: Callable[[Any], bytes] = _pack_ordered if holds_sets(state_type) else _encoder.encode
         self.unpack: Callable[[bytes], Any] = msgspec.msgpack.Decoder(
             state_type, ext_hook=ext_hook, dec_hook=dec_hook
@@ -225,6 +227,11 @@ class TypedState:
                 return False
             if kind is _DATETIME and item.tzinfo is not None and item.tzinfo is not UTC:
                 return False  # another time zone has code of its own
+            if kind is list:
+                wanted_item = self._items[at]
+                for each in item:
+                    if type(each) is not wanted_item:
+                        return False
             at += 1  # noqa: SIM113 - compiled, a number costs less than a pair
         return True
 

@@ -15,7 +15,8 @@ import dataclasses
 import ipaddress
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection
+from itertools import chain
 from pathlib import PurePath
 from types import CoroutineType
 from typing import Any, Final
@@ -61,7 +62,7 @@ def enc_hook(value: Any) -> Any:
     if is_model(kind):
         return _plain(value.model_dump(mode="python", by_alias=True, round_trip=True, warnings=False))
     if kind is CoroutineType or kind is Reading:
-        name = "Context.get" if kind is Reading else value.__qualname__
+        name = value.called if kind is Reading else value.__qualname__
         raise TypeError(f"an `await` is missing: {name}(…) gives a coroutine")
     raise TypeError(f"Encoding objects of type {kind.__name__} is unsupported")
 
@@ -118,34 +119,40 @@ def _plain(value: Any) -> Any:
 _SCALARS: Final = frozenset({type(None), bool, int, float, str, bytes})
 _SORTABLE: Final = ({str}, {int}, {bytes})
 _encode = msgspec.msgpack.Encoder(enc_hook=enc_hook).encode
+_SETS: Final = (set, frozenset)
+_LISTS: Final = (list, tuple)
 _set = object.__setattr__
+_parts_of: Final = msgspec.structs.astuple
 
 
 def holds_set(value: Any) -> bool:
-    """Whether there is a set anywhere in a value that msgspec has encoded: one that does not contain itself."""
-    todo = [value]
-    while todo:
-        each = todo.pop()
-        kind = type(each)
-        if kind in _SCALARS:
-            continue
-        if isinstance(each, set | frozenset):
-            return True
-        if isinstance(each, dict):
-            todo += _complex(each.values())
-            todo += _complex(each)
-        elif isinstance(each, list | tuple):
-            todo += _complex(each)
-        else:
-            todo += [getattr(each, name, None) for name in _fields(kind)]
+    """Whether there is a set anywhere in a value that msgspec has encoded: one that does not contain itself.
+
+    Level by level, with what is of one class at once: a list of rows costs little more than a row.
+    """
+    level: Collection[Any] = (value,)
+    while level:
+        parts: list[Any] = []
+        for kind in set(map(type, level)):
+            if kind in _SCALARS:
+                continue
+            if issubclass(kind, _SETS):
+                return True
+            parts += _within(kind, level if len(level) == 1 else [each for each in level if type(each) is kind])
+        level = parts
     return False
 
 
-def _complex(items: Iterable[Any]) -> list[Any]:
-    items = list(items)
-    if set(map(type, items)) <= _SCALARS:
-        return []
-    return items
+def _within(kind: Any, values: Collection[Any]) -> Collection[Any]:
+    """What is directly in these values of one class."""
+    if issubclass(kind, _LISTS):
+        return list(chain.from_iterable(values))
+    if issubclass(kind, msgspec.Struct):
+        return list(chain.from_iterable(map(_parts_of, values)))
+    if issubclass(kind, dict):
+        return [part for value in values for items in (value.values(), value) for part in items]
+    names = _fields(kind)
+    return [getattr(value, name, None) for value in values for name in names]
 
 
 def in_order(value: Any) -> Any:

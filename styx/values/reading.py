@@ -1,4 +1,5 @@
-"""The awaitable that `Context.get` returns: a value that was read already. It knows whether it was awaited.
+"""The awaitable that `Context.get` and the methods of `Rows` return: a value that is there already. It knows whether it
+was awaited.
 
 It stands for a coroutine, and looks like one, so that the same mistake with `get`, `call` or `call_external` gives the
 same error. In the compiled form it costs less than a coroutine, and the engine sees without asking the interpreter
@@ -17,16 +18,25 @@ _TWICE = "cannot reuse already awaited coroutine"
 
 @native(short_lived=True)
 class Reading:
-    """`ended`: it was awaited, or closed, and holds nothing any more."""
+    """`ended`: it was awaited, or closed, and holds nothing any more. `method` gave it; `table`: of this table's rows,
+    "" for `Context.get`.
+    """
 
-    __slots__ = ("ended", "value")
+    __slots__ = ("ended", "method", "table", "value")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, method: str = "get", table: str = "") -> None:
         self.value = value
         self.ended = False
+        self.method = method
+        self.table = table
+
+    @property
+    def called(self) -> str:
+        """What Python calls such a coroutine in its messages."""
+        return "Rows.method" if self.table else "Context.get"
 
     def __repr__(self) -> str:
-        return "<coroutine object Context.get>"
+        return f"<coroutine object {self.called}>"
 
     def __await__(self) -> Generator[Any, Any, Any]:
         if self.ended:

@@ -2,8 +2,8 @@
 unchanged.
 
 A value of a settled type need not be decoded again to check it. A type is settled if msgspec alone reads and writes it,
-and if only the class of each field's value matters: a flat `msgspec.Struct` of plain fields, or one plain type. A type
-that is not listed here is not settled.
+and if only the classes of its parts matter: a flat `msgspec.Struct` of plain fields and lists of plain items, or
+one plain type. A type that is not listed here is not settled.
 """
 
 from __future__ import annotations
@@ -33,10 +33,14 @@ Kinds = tuple[type, type]
 
 
 class Settled(NamedTuple):
-    """A value of exactly this class comes back if its fields, in order, are of these kinds; None: it has no fields."""
+    """A value of exactly this class comes back if its fields, in order, are of these kinds; None: it has no fields.
+
+    `items`: for each field, of which class all items of its list are; None: it has no list.
+    """
 
     kind: type
     fields: list[Kinds] | None
+    items: list[type | None]
 
 
 def settled(declared: Any) -> Settled | None:
@@ -44,13 +48,15 @@ def settled(declared: Any) -> Settled | None:
     node = inspect.type_info(declared)
     if not isinstance(node, inspect.StructType):
         kind = _plain(node)
-        return None if kind is None else Settled(kind, None)
+        return None if kind is None else Settled(kind, None, [])
     if not _is_msgspecs_alone(node.cls):
         return None
     fields = [_kinds(field.type) for field in node.fields]
     if None in fields or [field.name for field in node.fields] != list(node.cls.__struct_fields__):
         return None
-    return Settled(node.cls, [kinds for kinds in fields if kinds is not None])
+    return Settled(
+        node.cls, [kinds for kinds in fields if kinds is not None], [_item_kind(field.type) for field in node.fields]
+    )
 
 
 def _is_msgspecs_alone(cls: Any) -> bool:
@@ -65,6 +71,8 @@ def _is_msgspecs_alone(cls: Any) -> bool:
 def _kinds(node: Any) -> Kinds | None:
     if node == inspect.DateTimeType():
         return datetime, datetime
+    if _item_kind(node) is not None:
+        return list, list
     types = node.types if isinstance(node, inspect.UnionType) else (node,)
     if len(types) == 2 and inspect.NoneType() in types and inspect.DateTimeType() in types:
         return datetime, type(None)
@@ -73,6 +81,10 @@ def _kinds(node: Any) -> Kinds | None:
         return None
     first, last = kinds[0], kinds[-1]
     return None if first is None or last is None else (first, last)
+
+
+def _item_kind(node: Any) -> type | None:
+    return next((kind for each, kind in _PLAIN if node == inspect.ListType(each)), None)
 
 
 def _plain(node: Any) -> type | None:

@@ -41,6 +41,10 @@ class Number(int):
     pass
 
 
+class Listed(list[Any]):
+    pass
+
+
 class Moment(datetime.datetime):
     pass
 
@@ -136,6 +140,10 @@ SETTLED: list[Any] = [
             int | float,
             bool | int,
             bytes | None,
+            list[int],
+            list[str],
+            list[float],
+            list[None],
         )
         for options in ({}, {"array_like": True}, {"tag": "one", "frozen": True}, {"eq": False}, {"rename": "upper"})
     ),
@@ -143,6 +151,7 @@ SETTLED: list[Any] = [
     msgspec.defstruct("Strict", [("item", float, 1.0), ("name", str, "x")], forbid_unknown_fields=True, tag=7),
     msgspec.defstruct("Wrong", [("item", int, "no number"), ("name", str | None, 5)], omit_defaults=True),
     msgspec.defstruct("Made", [("item", int, msgspec.field(default_factory=lambda: 3))], omit_defaults=True),
+    msgspec.defstruct("Short", [("item", list[int], msgspec.field(default_factory=list))], omit_defaults=True),
     msgspec.defstruct("Loose", [("item", str, "")], dict=True, weakref=True, kw_only=True),
 ]
 UNSETTLED: list[Any] = [
@@ -170,7 +179,15 @@ UNSETTLED: list[Any] = [
             Word | None,
             Decimal | None,
             Flat,
-            list[int],
+            list[int] | None,
+            list[int | None],
+            list[list[int]],
+            list[datetime.datetime],
+            list[Any],
+            list,
+            Annotated[list[int], msgspec.Meta(max_length=1)],
+            list[Annotated[int, msgspec.Meta(ge=0)]],
+            tuple[int, ...],
             set[str],
             int | str | None,
             datetime.date,
@@ -241,6 +258,21 @@ OTHERS: tuple[Any, ...] = (
     int,
 )
 OTHERS += (Flat(), Deep(1, "a", 1.0), Flat("a"), Checked(1), Linked(Linked()), uuid.UUID(int=1))  # type: ignore[arg-type]
+OTHERS += (
+    ["a", "b"],
+    ["a", 1],
+    ["\ud800"],
+    [Text("a")],
+    [1, True],
+    [Number(1)],
+    [2**64],
+    [1.5, float("nan")],
+    [1.5, 1],
+    [None],
+    [[1]],
+    Listed([1]),
+    Listed(["a"]),
+)
 VALUES: tuple[Any, ...] = (*NUMBERS, *FLOATS, *TEXTS, *TIMES, *OTHERS)
 
 
@@ -311,7 +343,11 @@ def test_usual_values_are_settled_by_their_types(declared: Any) -> None:
     if certain.fields is None:
         values = [usual[certain.kind]]
     else:
-        values = [made_of(declared, [usual[kinds[at]] for kinds in certain.fields]) for at in (0, 1)]
+        fields = list(zip(certain.fields, certain.items, strict=True))
+        values = [
+            made_of(declared, [usual[kinds[at]] if item is None else [usual[item]] * at for kinds, item in fields])
+            for at in (0, 1)
+        ]
     typed = TypedState(declared)
     for value in values:
         assert typed._is_settled(value)
