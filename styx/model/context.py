@@ -147,7 +147,11 @@ class Context(msgspec.Struct, eq=False):
                 default = unpack(data)
             except BaseException:  # noqa: BLE001 - the careful way reads what another version stored, or raises it again
                 default = self._decoded(data)
-        return self._given(default, "get", "")
+        reading = Reading(default, "get", "")  # as `_given`, without a call between
+        if self._begun is not None:
+            self._keep_open()
+        self._begun = reading
+        return reading
 
     def _decoded(self, data: bytes) -> Any:
         try:
