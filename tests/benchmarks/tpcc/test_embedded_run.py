@@ -48,7 +48,7 @@ def test_what_cannot_be_is_refused_before_anything_starts(capsys: pytest.Capture
 
 
 def test_stock_that_is_not_taken_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(f"run {BRIEF} {SMALL} --lose warehouse.sell/stock=0.05") == 1
+    assert run(f"run {BRIEF} {SMALL} --lose warehouse.sell/stock=0.5") == 1
     shown = capsys.readouterr().out
     assert "LOST         on purpose, what warehouse.sell/stock wrote" in shown
     assert "stock" in " ".join(line for line in shown.splitlines() if line.startswith("VIOLATION"))
