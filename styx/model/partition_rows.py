@@ -115,11 +115,7 @@ class PartitionRows:
         ends = (0, 0) if plan.filters else (first, last)
         found = store.scan(plan.range_of(store.entity, conditions, False, *ends))
         rows = [(key, store.decoded(table, key, data)) for key, data in found]
-        if plan.filters:
-            rows = [pair for pair in rows if plan.matches(pair[1], conditions)]
-            rows = rows[:first] if first else rows
-            rows = rows[-last:] if last else rows
-        return rows
+        return plan.filtered(rows, conditions, first, last) if plan.filters else rows
 
     def _open(self) -> None:
         if self._context._left < 0:

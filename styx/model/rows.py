@@ -275,11 +275,7 @@ class Rows:
         ends = (0, 0) if plan.filters else (first, last)
         found = store.scan(plan.range_of(store.entity, conditions, membership, *ends, after))
         rows = [(key, store.decoded(table, key, data)) for key, data in found]
-        if plan.filters:
-            rows = [pair for pair in rows if plan.matches(pair[1], conditions)]
-            rows = rows[:first] if first else rows
-            rows = rows[-last:] if last else rows
-        return rows
+        return plan.filtered(rows, conditions, first, last) if plan.filters else rows
 
     # Refusals ----------------------------------------------------------------------------------------------
 

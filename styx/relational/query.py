@@ -93,6 +93,14 @@ class Plan:
             low = max(low, (*after, TOP))
         return IndexRange(self.index, self.group(entity, conditions), low, high, membership, first, last)
 
+    def filtered(
+        self, rows: list[tuple[Any, Any]], conditions: Conditions, first: int, last: int
+    ) -> list[tuple[Any, Any]]:
+        """The (key, row) that meet the conditions which filter: at most the `first` or `last` of them, 0 means all."""
+        rows = [pair for pair in rows if self.matches(pair[1], conditions)]
+        rows = rows[:first] if first else rows
+        return rows[-last:] if last else rows
+
     def matches(self, row: Any, conditions: Conditions) -> bool:
         """Whether the row meets the conditions that the index does not take."""
         return all(_meets(column, getattr(row, column.name), conditions[column.name]) for column in self.filters)
