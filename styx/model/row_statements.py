@@ -101,7 +101,7 @@ class RowStatements:
             return
         row = table.as_stored(row, data)
         if table.checks or table.delicate:
-            table.check(row)
+            table.check(row, data)
         for index in table.unique:
             self._check_unique(table, index, key, row)
         for reference in table.references:
@@ -123,7 +123,7 @@ class RowStatements:
             return
         row = table.as_stored(row, data)
         if table.checks or table.delicate:
-            table.check(row)
+            table.check(row, data)
         for index in table.unique:
             if index.values(old) != index.values(row):
                 self._check_unique(table, index, key, row)
