@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar, overload
 from styx.errors import ConfigurationError, UnknownFunction
 from styx.model.entity_handle import EntityReference
 from styx.model.function_spec import BUILT_IN, NO_HINTS, FunctionSpec, Hints, UserFunction
+from styx.model.internal_operator import InternalOperator
 from styx.model.limits import NAME_CHARS_MAX
 from styx.model.partition_function import Partitions
 from styx.model.partitioning import Key, KeySpace, KeyType
@@ -80,6 +81,7 @@ class Operator:
         self.state_type = state_type
         self.functions: dict[str, FunctionSpec] = {}
         self.tables: dict[str, Table] = {}
+        self.internal: list[InternalOperator] = []
         self._by_callable: dict[Any, FunctionSpec] = {}
         self.key_space = KeySpace(name, self.key_type, n_partitions, partition_key)
         self.partitions = Partitions(name, n_partitions)

@@ -47,8 +47,9 @@ class Table:
     `entity_parts`: how many parts of a row's key are the entity's. `auto`: "unique", "serial" or None.
     `entity_indexes`: those over the rows of one entity. `across`: the queries over partitions, by the other indexes.
     `constrained`: rows are examined before they are written. `referenced_by`: references of tables that were declared
-    later, and its own to itself. `was`: the name that it had in an earlier version, "" if none. `migration` converts
-    rows that an earlier version stored. `given`: the arguments of `Operator.table` by name, but for these two.
+    later, and its own to itself. `consequences`: what changes of rows imply elsewhere (`styx.model.consequence`).
+    `was`: the name that it had in an earlier version, "" if none. `migration` converts rows that an earlier version
+    stored. `given`: the arguments of `Operator.table` by name, but for these two.
     """
 
     __slots__ = (
@@ -61,6 +62,7 @@ class Table:
         "auto_default",
         "checks",
         "columns",
+        "consequences",
         "constrained",
         "delicate",
         "entity_indexes",
@@ -126,6 +128,7 @@ class Table:
         self.auto_default: Any = declaration.auto_default(auto)
         self.references: tuple[Reference, ...] = ()
         self.referenced_by: list[Reference] = []
+        self.consequences: list[Any] = []
         self.references = declaration.references(references)
         declaration.end()
         for reference in self.references:
