@@ -59,6 +59,7 @@ def _delta(table: Table, name: str, kind: type, given: Any) -> Any:
         if not INT_MIN <= given <= INT_MAX:
             raise BadQuery(f"{_of(table, name)} takes numbers of 64 bits, got {shown(given)}")
         return given
+    delta: Any = None
     try:
         delta = kind(given)
         finite = delta.is_finite() if kind is Decimal else isfinite(delta)
@@ -90,6 +91,8 @@ def _refusal(table: Table, name: str) -> str | None:
     for reference in table.references:
         if any(column.name == name for column in reference.columns):
             return f"it refers to a row of {reference.parent.full_name}"
+    if any(consequence.minds(name) for consequence in table.consequences):
+        return "other entities have to know its value, such as an index over the app or a view"
     declared = _declared(table, name)
     if type(declared) not in _KINDS:
         if isinstance(declared, inspect.UnionType):
@@ -104,7 +107,7 @@ def _refusal(table: Table, name: str) -> str | None:
 def _own_code(table: Table) -> str | None:
     """Whether the row type has code of the app that runs when a row is read."""
     for node in nodes_of(inspect.type_info(table.row_type.declared)):
-        cls = getattr(node, "cls", None)
+        cls: Any = getattr(node, "cls", None)
         if isinstance(node, inspect.CustomType) and cls is not object:
             return f"rows hold a {cls.__name__}, whose code cannot run when a transaction commits"
         if hasattr(cls, "__post_init__"):

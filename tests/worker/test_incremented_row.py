@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from styx.model.context import PATH_STEP_BYTES
-from styx.relational.increment import Increment
+from styx.relational.increment import Increment, incremented
 from styx.relational.index_range import HIGHEST, LOWEST, Group, IndexRange, Position, RowKey, TableIndex
 from styx.relational.row_type import RowType
 from styx.state.slot_state import SlotState
@@ -83,8 +83,6 @@ class Transaction:
         """What the row is after a commit of this transaction alone."""
         cell = self.cell
         if isinstance(cell, IncrementedRow) and not cell.written:
-            from styx.relational.increment import incremented
-
             data = incremented(cell.found(KEY), cell.pending())
         else:
             data = cell.final_value() if cell.written else cell.found(KEY)
@@ -227,7 +225,7 @@ def run(row: Transaction, chain: str, step: tuple[str, int], zero: bytes | None)
 @pytest.mark.parametrize("zero", [None, ZERO])
 def test_random_steps_of_branches_are_serial_or_collide_in_every_order_of_arrival(zero: bytes | None) -> None:
     serial, collided = 0, 0
-    for seed in range(1_500):
+    for seed in range(500):
         random = Random(seed)
         committed = random.choice([None, 1, 10])
         kinds = random.choice([["add"], ["add", "add", "add", "read", "put", "delete"]])
@@ -237,8 +235,8 @@ def test_random_steps_of_branches_are_serial_or_collide_in_every_order_of_arriva
         }
         model = Serial(committed)
         expected = {chain: [model.do(step, zero) for step in programs[chain]] for chain in sorted(programs)}
-        outcomes = set()
-        for _ in range(4):
+        outcomes, row = set(), Transaction(committed)
+        for _ in range(3):
             row, got = Transaction(committed), {chain: list[int | bool | None]() for chain in programs}
             for chain in _arrival(random, programs):
                 got[chain].append(run(row, chain, programs[chain][len(got[chain])], zero))
@@ -248,7 +246,7 @@ def test_random_steps_of_branches_are_serial_or_collide_in_every_order_of_arriva
                 assert row.final() == model.n, seed
         assert len(outcomes) == 1, f"seed {seed}: the order of arrival decides"
         serial, collided = serial + (not row.collided), collided + row.collided
-    assert min(serial, collided) > 200
+    assert min(serial, collided) > 60
 
 
 def _arrival(random: Random, programs: dict[str, list[tuple[str, int]]]) -> list[str]:
