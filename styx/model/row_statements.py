@@ -142,7 +142,7 @@ class RowStatements:
             return
         row = table.as_stored(row, data)
         if table.checks or table.delicate:
-            table.check(row)
+            table.check(row, data)
         for index in table.unique:
             self._check_unique(table, index, key, row)
         for reference in table.references:
@@ -164,7 +164,7 @@ class RowStatements:
             return
         row = table.as_stored(row, data)
         if table.checks or table.delicate:
-            table.check(row)
+            table.check(row, data)
         for index in table.unique:
             if index.values(old) != index.values(row):
                 self._check_unique(table, index, key, row)

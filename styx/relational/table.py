@@ -218,9 +218,10 @@ class Table:
                 return decode(data)
         return row
 
-    def check(self, row: Any) -> None:
+    def check(self, row: Any, data: bytes) -> None:
         """Raises `UnsupportedValue` for a value that an index cannot order, `CheckViolation` for the first check that
-        the row does not meet, and whatever a check raises. The row is as `as_stored` gives it.
+        the row does not meet or that changes it, and whatever a check raises. `data` are the row's bytes, and the row
+        is as `as_stored` gives it.
         """
         for column in self.delicate:
             try:
@@ -231,6 +232,10 @@ class Table:
             function = check.function
             if not function(row):
                 raise CheckViolation(f"table {self.full_name}: {shown(row)} does not meet the check {check.name!r}")
+        if self.checks and not self.row_type.has_bytes(row, data):
+            # What looks at the row next, such as a unique index, would see another one than the one that is stored.
+            names = " or ".join([repr(check.name) for check in self.checks])
+            raise CheckViolation(f"table {self.full_name}: the check {names} changed the row; a check only looks at it")
 
     def increment(self, deltas: dict[str, Any]) -> Increment:
         """What `rows.add` adds, of the deltas by column; raises `BadQuery` for what cannot be added."""
