@@ -10,9 +10,11 @@ from types import GenericAlias
 from typing import Any, Final
 
 from styx.errors import BadQuery, CheckViolation, MissingIndex, UnsupportedValue
+from styx.relational.addable import Kinds, addable_kind, increment
 from styx.relational.columns import Column
 from styx.relational.declarations import Check
 from styx.relational.explain import explanation
+from styx.relational.increment import Increment
 from styx.relational.partition_index import PartitionIndex, PartitionOf, PartitionPlans
 from styx.relational.query import (
     EQUAL,
@@ -51,6 +53,7 @@ class Table:
     """
 
     __slots__ = (
+        "_addable",
         "_examined",
         "_plans",
         "_quick_key",
@@ -144,6 +147,7 @@ class Table:
         )
         self.constrained = bool(self.checks or self._examined or self.unique or self.references)
         self._plans: dict[Any, Plan] = {}
+        self._addable: Kinds = {}
         kind = self.key[0].kind
         self._quick_key: Any = kind.classes[0] if len(self.key) == 1 and kind is not None and kind.plain else None
 
@@ -232,6 +236,14 @@ class Table:
             # What looks at the row next, such as a unique index, would see another one than the one that is stored.
             names = " or ".join([repr(check.name) for check in self.checks])
             raise CheckViolation(f"table {self.full_name}: the check {names} changed the row; a check only looks at it")
+
+    def increment(self, deltas: dict[str, Any]) -> Increment:
+        """What `rows.add` adds, of the deltas by column; raises `BadQuery` for what cannot be added."""
+        kinds = self._addable
+        for name in deltas:
+            if name not in kinds:
+                kinds[name] = addable_kind(self, name)
+        return increment(self, kinds, deltas)
 
     # Queries -----------------------------------------------------------------------------------------------
 
