@@ -237,6 +237,19 @@ def test_rows_that_go_together_do_not_restrict_each_other() -> None:
     assert done(rows.delete_where()) == 3
 
 
+def test_rows_of_one_cascade_do_not_restrict_each_other() -> None:
+    operator = Operator("firm")
+    parents = operator.table("parents", Row, key="id")
+    references = [Ref("group", parents, "cascade"), Ref("place", "rows")]
+    table = operator.table("rows", Spare, key="id", references=references)
+    ctx = Memory(operator).context(operator)
+    done(ctx.rows(parents).put(Row(1)))
+    for row in (Spare(1, 1, group=1), Spare(2, 1, group=1), Spare(3, 2, group=1)):
+        done(ctx.rows(table).put(row))
+    assert done(ctx.rows(parents).delete(1))
+    assert done(ctx.rows(table).count()) == 0
+
+
 # What is stored --------------------------------------------------------------------------------------------
 
 

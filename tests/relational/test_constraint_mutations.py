@@ -254,7 +254,7 @@ MUTATIONS: list[tuple[Mutation, Judge]] = [
     (unique_indexes_are_asked_before_the_cascade, test_row_constraints.test_a_row_that_goes_is_in_no_ones_way),
     (parents_are_not_asked_for_on_put, the_model),
     (parents_are_not_asked_for_on_update, the_model),
-    (restrict_is_asked_before_the_cascade, the_model),
+    (restrict_is_asked_before_the_cascade, test_row_constraints.test_rows_of_one_cascade_do_not_restrict_each_other),
     (restrict_is_asked_before_the_row_goes, the_model),
     (restrict_is_not_asked, the_model),
     (what_is_set_is_not_checked, test_row_constraints.test_what_set_null_makes_is_checked),
