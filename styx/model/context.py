@@ -28,6 +28,7 @@ from styx.errors import (
     ValueTooLarge,
 )
 from styx.model import read_only
+from styx.model.app_search import find
 from styx.model.call_limit import call_limit_error
 from styx.model.cell import Cell, Environment
 from styx.model.entity_handle import EntityOfContext, entity_of
@@ -257,6 +258,18 @@ class Context(msgspec.Struct, eq=False):
         partitions, name, count = self._all_partitions(operator, function_name)
         for number in range(count):
             self.call_async(partitions, name, number, params)
+
+    def find(
+        self, table: Any, index: str, *where: Any, first: int = 0, last: int = 0, **values: Any
+    ) -> Coroutine[Any, Any, list[Any]]:
+        """The rows of all entities that have these values in the columns of an app-wide index: a list of (the entity's
+        key, the primary key), in this order; with `first` or `last` at most so many, from that end.
+
+        `await ctx.find(users, "by_email", email="a@b.c")`. It is one call, and counts as one; the rows are then read by
+        calls to their entities. It finds what transactions before this one have written, and what earlier chains of
+        this one have, but not what this function's own chain has. Raises `BadQuery`, and `RowLimitExceeded`.
+        """
+        return self._begin(find(self, table, index, where, first, last, values))
 
     def _all_partitions(self, operator: Any, function_name: Any) -> tuple[Any, str, int]:
         """(its partitions, the function's name, how many partitions there are) of an operator."""
