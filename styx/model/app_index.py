@@ -8,7 +8,7 @@ amid a transaction whose calls run in another order than its writes; what is 0 i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -34,7 +34,7 @@ ENTRIES: Final = "entries"
 class AppIndex(Consequence):
     """The entries of one app-wide index, `declared`, of a table whose entities have keys of `key_type`."""
 
-    __slots__ = ("_key_type", "_table", "declared", "entries", "operator")
+    __slots__ = ("_key_type", "_table", "declared", "operator")
 
     def __init__(self, table: Table, declared: AppWideIndex, key_type: KeyType) -> None:
         self._table = table
@@ -48,11 +48,10 @@ class AppIndex(Consequence):
         own = [column.kind.compared_as for column in table.key if column.kind is not None]
         fields = [(f"part{number}", kind) for number, kind in enumerate([*owner, *own])]
         row_type = msgspec.defstruct("Entry", [*fields, ("net", int)], array_like=True)
-        self.entries = self.operator.table(ENTRIES, row_type, key=tuple(name for name, _ in fields))
-        self._register(row_type)
+        self.entries = entries = self.operator.table(ENTRIES, row_type, key=tuple(name for name, _ in fields))
+        self._register(entries, row_type)
 
-    def _register(self, row_type: Any) -> None:
-        entries = self.entries
+    def _register(self, entries: Any, row_type: Any) -> None:
 
         async def change(ctx: Context, key: list[Any], by: int) -> None:
             """A row has come to this value, by 1, or left it, by -1."""
@@ -126,12 +125,13 @@ class AppIndex(Consequence):
 
     # As state ----------------------------------------------------------------------------------------------
 
-    def derived(self, rows: Mapping[RowKey, bytes]) -> dict[RowKey, bytes]:
-        """The entries that rows of the table imply, by their keys; raises what decoding raises."""
+    def derived(self, rows: Iterable[tuple[RowKey, bytes]]) -> dict[RowKey, bytes]:
+        """As `Consequence.derived`."""
+        assert self.entries is not None
         decode, encode = self._table.row_type.decode, self.entries.row_type.encode
         declared, row_type = self.declared, self.entries.row_type.declared
         made: dict[RowKey, bytes] = {}
-        for key, data in rows.items():
+        for key, data in rows:
             value = declared.value_of(decode(data))
             if value is not None:
                 made[value + key] = encode(row_type(*key, 1))

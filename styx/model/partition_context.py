@@ -93,7 +93,7 @@ class PartitionContext:
         """Raises `OtherPartition`: the entries of an app-wide index are wherever the value says."""
         raise self._context._doomed(
             OtherPartition(
-                f"{self._where()} used ctx.find, which calls the entity that keeps a value's entries, wherever that is: "
+                f"{self._where()} used ctx.find, which calls the entity that keeps a value's entries, on any slot: "
                 "find in the caller of ctx.call_all, and give the result as an argument"
             )
         )

@@ -13,6 +13,7 @@ import msgspec
 
 from styx.errors import EngineFailed
 from styx.model.app import App
+from styx.model.internal_operator import is_internal
 from styx.model.limits import Limits
 from styx.model.row_store import SERIAL_PREFIX
 from styx.model.sequence import decode_number, encode_number, table_of
@@ -40,16 +41,6 @@ class NotConverted(EngineFailed):
     """A value cannot be converted, although the check before has passed it."""
 
 
-def converts(app: App) -> bool:
-    """Whether the app may convert anything: it has a `migrate=`, a `was=`, `drops=` or an `auto="serial"`."""
-    return (
-        bool(app.drops)
-        or any(declared.migration is not None for _, declared in _declared(app))
-        or any(renames(app))
-        or any(table.auto == "serial" for table in app.tables.values())
-    )
-
-
 def renames(app: App) -> dict[str, str]:
     """The names that tables had before, and those that they have now."""
     return {row_table(table.operator, table.was): name for name, table in app.tables.items() if table.was}
@@ -57,7 +48,7 @@ def renames(app: App) -> dict[str, str]:
 
 def conversion(app: App, tables: Tables, limits: Limits) -> Conversion:
     """What the app makes of a slot's tables. Raises `NotConverted` naming the entity or row."""
-    dropped = frozenset(name for name in app.drops if tables.get(name))
+    dropped = frozenset(name for name in app.drops if tables.get(name)) | _entries_gone(app, tables)
     renamed = {old: new for old, new in renames(app).items() if tables.get(old) and old not in dropped}
     present = dict(tables)
     for old, new in renamed.items():
@@ -76,6 +67,11 @@ def conversion(app: App, tables: Tables, limits: Limits) -> Conversion:
         if numbered.auto == "serial" and (passed := _passed(numbered, present, writes)):
             writes.setdefault(table_of(numbered.operator), {}).update(passed)
     return Conversion(writes, renamed, dropped)
+
+
+def _entries_gone(app: App, tables: Tables) -> frozenset[str]:
+    """The tables of internal operators that the app does not have: nothing implies their entries any more."""
+    return frozenset(name for name in tables if is_internal(owner_of(name)) and app.table(name) is None)
 
 
 def _serials(

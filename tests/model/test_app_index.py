@@ -116,7 +116,7 @@ async def wrong(ctx: Context, what: str) -> None:
 
 @ask.register
 async def forgets(ctx: Context) -> None:
-    ctx.find(users, "by_email", email="x")
+    _ = ctx.find(users, "by_email", email="x")
 
 
 @ask.register
@@ -205,16 +205,22 @@ async def test_a_look_up_must_be_awaited_and_partition_functions_make_none() -> 
 
 def test_the_entries_are_what_the_rows_imply() -> None:
     reference = SerialReference(app)
-    for number, (key, function, *args) in enumerate(
-        [(A, "add", 1, "x"), (B, "add", 1, "y", "there"), (A, "put", 1, "z"), (B, "put", 2, "x"), (A, "moves_late", 1)]
-    ):
+    steps: list[tuple[tuple[str, int], str, list[Any]]] = [
+        (A, "add", [1, "x"]),
+        (B, "add", [1, "y", "there"]),
+        (A, "put", [1, "z"]),
+        (B, "put", [2, "x"]),
+        (A, "moves_late", [1]),
+    ]
+    for number, (key, function, args) in enumerate(steps):
         request = Request(str(number), "group", list(key), function, msgspec.msgpack.encode(args))
         assert reference.run(number, 0, request).error is None
-    rows = {key: data for (name, key), data in reference.state.items() if name == users.full_name}
+    rows: dict[Any, bytes] = {key: data for (name, key), data in reference.state.items() if name == users.full_name}
     for index in users.consequences:
         assert isinstance(index, AppIndex)
+        assert index.entries is not None
         entries = {key: data for (name, key), data in reference.state.items() if name == index.entries.full_name}
-        assert entries == index.derived(rows) != {}
+        assert entries == index.derived(rows.items()) != {}
 
 
 def test_declarations_that_cannot_work_are_refused() -> None:
@@ -222,8 +228,8 @@ def test_declarations_that_cannot_work_are_refused() -> None:
         id: int
         price: float = 0.0
 
+    indexes = [Index("a", equal="price", scope="app"), Index("b", order="id", scope="app")]
     with pytest.raises(ConfigurationError) as caught:
-        indexes = [Index("a", equal="price", scope="app"), Index("b", order="id", scope="app")]
         Operator("wrong").table("rows", Row, key="id", indexes=[*indexes, Index("b", equal="id", scope="app")])
     text = str(caught.value)
     assert "column 'price' is of type float" in text
