@@ -63,6 +63,8 @@ class App:
         )
         self.resolved: dict[tuple[Any, Any], FunctionSpec] = {}
         self.logs = False
+        for operator in by_name.values():
+            operator.taken_by = name
 
     def operator(self, wanted: Any) -> Operator:
         """The operator by name or by itself; raises `UnknownOperator` that lists what there is."""

@@ -41,3 +41,9 @@ class Consequence:
         the transaction at the statement.
         """
         raise NotImplementedError
+
+    def minds(self, column: str) -> bool:
+        """Whether a column's value matters to the calls. Then nothing can be added to it by `rows.add`, which does not
+        know the value, and implies nothing.
+        """
+        return True

@@ -49,6 +49,8 @@ class Operator:
     and that `state_type` does not read whole. It gets plain data, or what its parameter is annotated with, and is
     called when a version is deployed: once for each such entity.
 
+    `taken_by` is the app that has it, "" before there is one; then it gets no more tables.
+
     Raises `ConfigurationError` at once for anything that could only fail later.
     """
 
@@ -82,6 +84,7 @@ class Operator:
         self.state_type = state_type
         self.functions: dict[str, FunctionSpec] = {}
         self.tables: dict[str, Table] = {}
+        self.taken_by = ""
         self.internal: list[InternalOperator] = []
         self.referrers: list[ReferenceEntries] = []
         self._by_callable: dict[Any, FunctionSpec] = {}
@@ -212,6 +215,11 @@ class Operator:
         self, table: Table, name: str, row_type: Any, migrate: Callable[[Any], Any] | None, **given: Any
     ) -> Table:
         """Makes the table of an empty one, to which others may refer already; as `table`."""
+        if self.taken_by:
+            raise ConfigurationError(
+                f"operator {self.name!r} is in the app {self.taken_by!r} already, which has no table "
+                f"{shown(name)}: declare all tables before App(…) takes the operator"
+            )
         if isinstance(name, str) and name in self.tables:
             raise ConfigurationError(f"operator {self.name!r} has a table {name!r} already; rename one of them")
         migration = None if migrate is None else Migration(f"table '{self.name}/{name}'", migrate)

@@ -77,6 +77,10 @@ class ReferenceEntries(Consequence):
             made.append(self._call("add", after, key))
         return made
 
+    def minds(self, column: str) -> bool:
+        """As `Consequence.minds`."""
+        return any(each.name == column for each in self.reference.columns)
+
     def _call(self, function: str, parent: RowKey, child: RowKey) -> ImpliedCall:
         reference = self.reference
         row = list(parent[reference.entity_parts :])
