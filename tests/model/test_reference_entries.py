@@ -408,3 +408,17 @@ def test_a_circle_of_entities_is_deleted() -> None:
             ]
 
     asyncio.run(main())
+
+
+def test_nothing_can_be_added_to_a_column_that_refers() -> None:
+    shop = Shop("restrict")
+    (by_product, by_stock) = shop.lines.consequences
+    assert by_product.minds("product")
+    assert not by_product.minds("sku")
+    assert by_stock.minds("sku")
+
+
+def test_an_operator_to_which_nothing_refers_deletes_alone() -> None:
+    shop = Shop("restrict")
+    assert not shop.product.functions["drop"].deletes_alone
+    assert shop.cart.functions["remove"].deletes_alone
