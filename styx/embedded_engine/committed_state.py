@@ -33,7 +33,7 @@ def decoded_state(worker: Worker) -> dict[tuple[str, Any], Any]:
     state: dict[tuple[str, Any], Any] = {}
     for (name, key), data in encoded_state(worker).items():
         declared = app.operators.get(name)
-        table = app.tables.get(name)  # without what the engine keeps for them elsewhere
+        table = app.table(name)
         if declared is not None:
             state[name, key] = _decoded(declared, key, data)
         elif table is not None:

@@ -34,7 +34,7 @@ ENTRIES: Final = "entries"
 class AppIndex(Consequence):
     """The entries of one app-wide index, `declared`, of a table whose entities have keys of `key_type`."""
 
-    __slots__ = ("_key_type", "_table", "declared", "operator")
+    __slots__ = ("_entries", "_key_type", "_table", "declared", "operator")
 
     def __init__(self, table: Table, declared: AppWideIndex, key_type: KeyType) -> None:
         self._table = table
@@ -48,7 +48,7 @@ class AppIndex(Consequence):
         own = [column.kind.compared_as for column in table.key if column.kind is not None]
         fields = [(f"part{number}", kind) for number, kind in enumerate([*owner, *own])]
         row_type = msgspec.defstruct("Entry", [*fields, ("net", int)], array_like=True)
-        self.entries = entries = self.operator.table(ENTRIES, row_type, key=tuple(name for name, _ in fields))
+        self._entries = entries = self.operator.table(ENTRIES, row_type, key=tuple(name for name, _ in fields))
         self._register(entries, row_type)
 
     def _register(self, entries: Any, row_type: Any) -> None:
@@ -123,13 +123,21 @@ class AppIndex(Consequence):
         entity: Any = key[: self._table.entity_parts]
         return entity if self._key_type.parts else entity[0], self._table.primary_key(key)
 
+    def minds(self, column: str) -> bool:
+        """As `Consequence.minds`."""
+        return any(each.name == column for each in self.declared.columns)
+
     # As state ----------------------------------------------------------------------------------------------
+
+    @property
+    def entries(self) -> Table:
+        """As `Consequence.entries`."""
+        return self._entries
 
     def derived(self, rows: Iterable[tuple[RowKey, bytes]]) -> dict[RowKey, bytes]:
         """As `Consequence.derived`."""
-        assert self.entries is not None
-        decode, encode = self._table.row_type.decode, self.entries.row_type.encode
-        declared, row_type = self.declared, self.entries.row_type.declared
+        decode, encode = self._table.row_type.decode, self._entries.row_type.encode
+        declared, row_type = self.declared, self._entries.row_type.declared
         made: dict[RowKey, bytes] = {}
         for key, data in rows:
             value = declared.value_of(decode(data))

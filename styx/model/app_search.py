@@ -13,15 +13,14 @@ if TYPE_CHECKING:
     from styx.model.context import Context
 
 
-async def find(
-    context: Context, table: Any, index: Any, where: tuple[Any, ...], first: Any, last: Any, values: dict[str, Any]
-) -> list[Any]:
-    """The coroutine of `Context.find`."""
+async def find(context: Context, table: Any, index: Any, where: tuple[Any, ...], given: dict[str, Any]) -> list[Any]:
+    """The coroutine of `Context.find`. `given`: a value for each column, `first` and `last`."""
+    first, last = given.pop("first", 0), given.pop("last", 0)
     check_table(context, table, getattr(table, "operator", ""))
     try:
         found = app_index(table, index)
         check_ends(first, last)
-        key = found.entity_of(found.declared.asked(all_conditions(where, values) if where else values))
+        key = found.entity_of(found.declared.asked(all_conditions(where, given) if where else given))
     except Exception as error:  # noqa: BLE001 - a value's own code can run here
         raise context._doomed(error) from None
     request = context._sync_call(found.operator, OWNERS, key, (first, last))

@@ -34,10 +34,11 @@ class Consequence:
     whenever another version of the app begins: the entries are then made anew of the rows.
     """
 
-    __slots__ = ("entries",)
+    __slots__ = ()
 
-    def __init__(self) -> None:
-        self.entries: Table | None = None
+    @property
+    def entries(self) -> Table | None:
+        return None
 
     def calls(self, key: RowKey, old: Any, new: Any) -> Iterable[ImpliedCall]:
         """The calls that a change of a row implies, in order.
@@ -51,3 +52,9 @@ class Consequence:
     def derived(self, rows: Iterable[tuple[RowKey, bytes]]) -> dict[RowKey, bytes]:
         """All entries that the rows of all slots imply; raises what decoding raises."""
         raise NotImplementedError
+
+    def minds(self, column: str) -> bool:
+        """Whether a column's value matters to the calls. Then nothing can be added to it by `rows.add`, which does not
+        know the value, and implies nothing.
+        """
+        return True

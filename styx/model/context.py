@@ -37,6 +37,7 @@ from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import CALLS_PER_FUNCTION_MAX
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
+from styx.model.reference_entries import delete_referred
 from styx.model.rows import Rows
 from styx.model.sequence import EntitySequence
 from styx.model.signature import NO_ARGUMENTS
@@ -201,9 +202,10 @@ class Context(msgspec.Struct, eq=False):
         if left <= 0:
             self._refuse()
         self._left = left - 1
-        if self._spec.read_only:
-            raise self._violation("delete")
-        self._cell.write(self._chain, None)
+        if self._spec.deletes_alone:
+            self._cell.write(self._chain, None)
+        else:
+            delete_referred(self)
         return DONE
 
     def sequence(self, name: str) -> EntitySequence:
@@ -259,17 +261,10 @@ class Context(msgspec.Struct, eq=False):
         for number in range(count):
             self.call_async(partitions, name, number, params)
 
-    def find(
-        self, table: Any, index: str, *where: Any, first: int = 0, last: int = 0, **values: Any
-    ) -> Coroutine[Any, Any, list[Any]]:
-        """The rows of all entities that have these values in the columns of an app-wide index: a list of (the entity's
-        key, the primary key), in this order; with `first` or `last` at most so many, from that end.
-
-        `await ctx.find(users, "by_email", email="a@b.c")`. It is one call, and counts as one; the rows are then read by
-        calls to their entities. It finds what transactions before this one have written, and what earlier chains of
-        this one have, but not what this function's own chain has. Raises `BadQuery`, and `RowLimitExceeded`.
-        """
-        return self._begin(find(self, table, index, where, first, last, values))
+    def find(self, table: Any, index: str, *where: Any, **given: Any) -> Coroutine[Any, Any, Any]:
+        """[(the entity's key, the primary key), …] in order, of the rows with these values in an app-wide index:
+        `ctx.find(users, "by_email", email="x")`; `first=` or `last=` so many. Raises `BadQuery`, `RowLimitExceeded`."""
+        return self._begin(find(self, table, index, where, given))
 
     def _all_partitions(self, operator: Any, function_name: Any) -> tuple[Any, str, int]:
         """(its partitions, the function's name, how many partitions there are) of an operator."""

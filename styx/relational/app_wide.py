@@ -26,6 +26,11 @@ class AppWideIndex:
         self.columns = columns
         self.unique = unique
 
+    def __str__(self) -> str:
+        """As the table's description has it."""
+        columns = ", ".join(column.name for column in self.columns)
+        return f"{self.name}: equal={columns}; {'unique ' if self.unique else ''}over the app"
+
     def __repr__(self) -> str:
         return f"<app-wide index {self.name!r} of {self.table}>"
 

@@ -10,10 +10,12 @@ from types import GenericAlias
 from typing import Any, Final
 
 from styx.errors import BadQuery, CheckViolation, MissingIndex, UnsupportedValue
+from styx.relational.addable import Kinds, addable_kind, increment
 from styx.relational.app_wide import AppWideIndex
 from styx.relational.columns import Column
 from styx.relational.declarations import Check
 from styx.relational.explain import explanation
+from styx.relational.increment import Increment
 from styx.relational.partition_index import PartitionIndex, PartitionOf, PartitionPlans
 from styx.relational.query import (
     EQUAL,
@@ -26,6 +28,7 @@ from styx.relational.query import (
     plan_of,
 )
 from styx.relational.reference import Reference
+from styx.relational.reference_declaration import ReferenceDeclaration
 from styx.relational.row_indexes import ColumnIndex, RowIndex
 from styx.relational.row_type import RowType
 from styx.relational.table_declaration import TableDeclaration, all_of
@@ -47,12 +50,15 @@ class Table:
     `entity_indexes`: those over the rows of one entity. `across`: the queries over partitions, by the other indexes.
     `app_wide`: the declared indexes over all entities, which are not among `indexes`.
     `constrained`: rows are examined before they are written. `referenced_by`: references of tables that were declared
-    later, and its own to itself. `consequences`: what changes of rows imply elsewhere (`styx.model.consequence`).
-    `was`: the name that it had in an earlier version, "" if none. `migration` converts rows that an earlier version
-    stored. `given`: the arguments of `Operator.table` by name, but for these two.
+    later, and its own to itself. `foreign`: the references to other entities and their rows. `referrers`: those of
+    other entities' rows to rows of this table (`styx.model.reference_entries`). `owner`: the operator. `consequences`:
+    what changes of rows imply elsewhere (`styx.model.consequence`). `was`: the name that it had in an earlier version,
+    "" if none. `migration` converts rows that an earlier version stored. `given`: the arguments of `Operator.table` by
+    name, but for these two.
     """
 
     __slots__ = (
+        "_addable",
         "_examined",
         "_plans",
         "_quick_key",
@@ -67,6 +73,7 @@ class Table:
         "delicate",
         "entity_indexes",
         "entity_parts",
+        "foreign",
         "full_name",
         "given",
         "indexes",
@@ -74,12 +81,15 @@ class Table:
         "migration",
         "name",
         "operator",
+        "owner",
         "referenced_by",
         "references",
+        "referrers",
         "row_type",
         "unique",
         "was",
     )
+    owner: Any
 
     def __init__(
         self,
@@ -130,7 +140,10 @@ class Table:
         self.references: tuple[Reference, ...] = ()
         self.referenced_by: list[Reference] = []
         self.consequences: list[Any] = []
-        self.references = declaration.references(references)
+        self.referrers: list[Any] = []
+        self.references, self.foreign = ReferenceDeclaration(self, declaration.problems, declaration.columns).made(
+            references
+        )
         declaration.end()
         for reference in self.references:
             reference.parent.referenced_by.append(reference)
@@ -148,6 +161,7 @@ class Table:
         )
         self.constrained = bool(self.checks or self._examined or self.unique or self.references)
         self._plans: dict[Any, Plan] = {}
+        self._addable: Kinds = {}
         kind = self.key[0].kind
         self._quick_key: Any = kind.classes[0] if len(self.key) == 1 and kind is not None and kind.plain else None
 
@@ -218,9 +232,10 @@ class Table:
                 return decode(data)
         return row
 
-    def check(self, row: Any) -> None:
+    def check(self, row: Any, data: bytes) -> None:
         """Raises `UnsupportedValue` for a value that an index cannot order, `CheckViolation` for the first check that
-        the row does not meet, and whatever a check raises. The row is as `as_stored` gives it.
+        the row does not meet or that changes it, and whatever a check raises. `data` are the row's bytes, and the row
+        is as `as_stored` gives it.
         """
         for column in self.delicate:
             try:
@@ -231,6 +246,18 @@ class Table:
             function = check.function
             if not function(row):
                 raise CheckViolation(f"table {self.full_name}: {shown(row)} does not meet the check {check.name!r}")
+        if self.checks and not self.row_type.has_bytes(row, data):
+            # What looks at the row next, such as a unique index, would see another one than the one that is stored.
+            names = " or ".join([repr(check.name) for check in self.checks])
+            raise CheckViolation(f"table {self.full_name}: the check {names} changed the row; a check only looks at it")
+
+    def increment(self, deltas: dict[str, Any]) -> Increment:
+        """What `rows.add` adds, of the deltas by column; raises `BadQuery` for what cannot be added."""
+        kinds = self._addable
+        for name in deltas:
+            if name not in kinds:
+                kinds[name] = addable_kind(self, name)
+        return increment(self, kinds, deltas)
 
     # Queries -----------------------------------------------------------------------------------------------
 

@@ -252,9 +252,10 @@ def _describe_table(table: Table) -> TableDescription:
     return TableDescription(
         key=[column.name for column in table.key],
         columns={name: _type_of(column) for name, column in table.columns.items()},
-        indexes=[_describe_index(index) for index in table.indexes[1:]],
+        indexes=[_describe_index(index) for index in table.indexes[1:]] + [str(index) for index in table.app_wide],
         checks=[check.name for check in table.checks],
-        references=[f"{reference.name}, {reference.on_delete}" for reference in table.references],
+        references=[f"{one.name}, {one.on_delete}" for one in table.references]
+        + [f"{other.name}, {other.on_delete}" for other in table.foreign],
         auto=table.auto or "",
         was=table.was,
         migrate=table.migration is not None,
