@@ -123,9 +123,12 @@ def declaration(operator: Operator) -> Declaration:
 
 
 def table_declaration(table: Table) -> dict[str, Any]:
-    """The arguments of `Operator.table`, by name."""
+    """The arguments of `Operator.table`, by name, and as "views" the table's views; of a view those of `Table.view`."""
+    if table.view_rule is not None:
+        return table.view_rule.given
     migrate = None if table.migration is None else table.migration.function
-    return {**table.given, "was": table.was, "migrate": migrate}
+    given = {**table.given, "was": table.was, "migrate": migrate}
+    return {**given, "views": [view.table for view in table.views]} if table.views else given
 
 
 def declare(operator: Operator, declared: Declaration, tables: Mapping[int, dict[str, Any]]) -> None:
@@ -142,7 +145,11 @@ def declare(operator: Operator, declared: Declaration, tables: Mapping[int, dict
         migrate=declared.migrate,
     )
     for table in declared.tables:
-        operator.declare_table(table, **tables[id(table)])
+        given = {**tables[id(table)]}
+        views: Sequence[Table] = given.pop("views", ())
+        operator.declare_table(table, **given)
+        for view in views:
+            table.declare_view(view, **tables[id(view)])
     for function in declared.functions:
         operator.register(**declared.hints.get(function.__name__, {}))(function)
     for function in declared.partition_functions:

@@ -2,6 +2,8 @@
 
 Deleting a row also does what the references to it say. Whether a reference restricts the deletion is asked at the end,
 so that a row which the same statement deletes restricts nothing.
+
+A change of a row of a table with views also changes the groups that the row was in and is in.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from styx.relational.index_range import TOP, IndexRange, RowKey
 from styx.relational.reference import Reference
 from styx.relational.row_indexes import ColumnIndex
 from styx.relational.table import Table
+from styx.relational.view import Share, View, added
 from styx.values.codec import shown
 
 
@@ -92,12 +95,42 @@ class RowStatements:
         made = store.context.unique_id() if table.auto == "unique" else store.next_serial(table)
         return table.row_type.changed(row, {column: made}), True
 
+    # Writes ------------------------------------------------------------------------------------------------
+
+    def _change(self, table: Table, key: RowKey, data: bytes | None) -> None:
+        """Writes a row that meets all constraints or, with None, deletes it; and adds to the table's views."""
+        if table.views:
+            self._count(table, key, data)
+        self._store.write(table, key, data)
+
+    def _count(self, table: Table, key: RowKey, data: bytes | None) -> None:
+        """Tells the table's views what a row was and what it is to be. Both are read from their bytes, so that a view
+        that is made anew finds the same.
+        """
+        store = self._store
+        stored = store.read(table, key)
+        old = None if stored is None else store.decoded(table, key, stored)
+        new = None if data is None else store.decoded(table, key, data)
+        for view in table.views:
+            for share in view.shares(old, new):
+                self._add(view, share)
+
+    def _add(self, view: View, share: Share) -> None:
+        store, table = self._store, view.table
+        key = store.entity + share.group
+        stored = store.read(table, key)
+        values = share.values
+        if stored is not None:
+            values = tuple(map(added, view.values_of(store.decoded(table, key, stored)), values))
+        row = view.group_row(share.group, values)
+        store.write(table, key, table.row_type.encode(row) if values[0] else None)
+
     # Constraints -------------------------------------------------------------------------------------------
 
     def _write(self, table: Table, key: RowKey, row: Any, data: bytes) -> None:
         """Writes an encoded row that meets all constraints."""
         if not table.constrained:
-            self._store.write(table, key, data)
+            self._change(table, key, data)
             return
         row = table.as_stored(row, data)
         if table.checks or table.delicate:
@@ -106,7 +139,7 @@ class RowStatements:
             self._check_unique(table, index, key, row)
         for reference in table.references:
             self._check_parent(table, reference, key, row)
-        self._store.write(table, key, data)
+        self._change(table, key, data)
 
     def _replace(self, table: Table, key: RowKey, old: Any, row: Any, broken: Reference | None = None) -> None:
         """As `_write`, in the place of a row whose constraints held: what did not change need not be asked again.
@@ -119,7 +152,7 @@ class RowStatements:
                 f"{self._named(table, key)}: its primary key cannot be changed; delete it and insert it anew"
             )
         if not table.constrained:
-            self._store.write(table, key, data)
+            self._change(table, key, data)
             return
         row = table.as_stored(row, data)
         if table.checks or table.delicate:
@@ -130,7 +163,7 @@ class RowStatements:
         for reference in table.references:
             if reference is broken or reference.parent_key(old) != reference.parent_key(row):
                 self._check_parent(table, reference, key, row)
-        self._store.write(table, key, data)
+        self._change(table, key, data)
 
     def _check_unique(self, table: Table, index: ColumnIndex, key: RowKey, row: Any) -> None:
         """Reads whether another row has the place in a unique index, which has one row at most."""
@@ -165,9 +198,8 @@ class RowStatements:
 
     def delete_existing(self, table: Table, keys: list[RowKey]) -> None:
         """Deletes rows that are there, and does with the rows that refer to them what their references say."""
-        store = self._store
         for key in keys:
-            store.write(table, key, None)
+            self._change(table, key, None)
         if not table.referenced_by:
             return
         deleted = [(table, key) for key in keys]
@@ -188,7 +220,7 @@ class RowStatements:
         found = store.scan(reference.children_of(store.entity, key[reference.parent.entity_parts :], False))
         if reference.on_delete == "cascade":
             for child_key, _ in found:
-                store.write(child, child_key, None)
+                self._change(child, child_key, None)
             return [(child, child_key) for child_key, _ in found]
         for child_key, data in found:
             old = store.decoded(child, child_key, data)
