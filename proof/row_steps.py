@@ -16,7 +16,7 @@ is of no account with the primary key.
     ["guard", t, shelf, n]                raises `Refused` if more than n rows are on the shelf
     ["bump", t, shelf, low, high]         each of them gets the next rank; the register is left
     ["purge", t, shelf, low, high]        removes each of them; register = how many
-    ["group", t, shelf]                   register = what the view of `marks` has of the shelf, with `t` = 2 that of `tags`
+    ["group", t, shelf]                   register = what the view of `marks` has of it, with t = 2 that of `tags`
     ["groups", t, shelf]                  likewise, of all its groups in one number
 """
 

@@ -29,8 +29,8 @@ from styx.errors import FunctionTooLong, ReadOnlyViolation, StyxError
 from styx.log.base import Stream
 from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
-from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, SlotBatch, SnapshotNote, Verdicts, decode, encode
 from styx.schema.view_rebuilding import rebuilt_views
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, SlotBatch, SnapshotNote, Verdicts, decode, encode
 from styx.state.table import NEWEST
 from styx.testing.history import READ_ONLY_PHASE, HistoryReport, SerializabilityViolation, check_history, state_hash
 from styx.testing.serial import ExternalResult, external_result

@@ -1,9 +1,8 @@
 """The statements that change rows, with the constraints of their tables, which each checks before it writes.
 
-Deleting a row also does what the references to it say. Whether a reference restricts the deletion is asked at the end,
-so that a row which the same statement deletes restricts nothing.
-
-A change of a row of a table with views also changes the groups that the row was in and is in.
+A change of a row also makes the calls that its table's consequences give (`styx.model.consequence`), and adds to the
+table's views. Deleting a row also does what the references to it say. Whether a reference restricts the deletion is
+asked at the end, so that a row which the same statement deletes restricts nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from styx.relational.index_range import TOP, IndexRange, RowKey
 from styx.relational.reference import Reference
 from styx.relational.row_indexes import ColumnIndex
 from styx.relational.table import Table
-from styx.relational.view import Share, View, added
 from styx.values.codec import shown
 
 
@@ -79,6 +77,30 @@ class RowStatements:
         self._replace(table, key, old, row)
         return row
 
+    def add(self, table: Table, pk: Any, deltas: dict[str, Any]) -> None:
+        """Adds to columns of a row without reading them."""
+        store = self._store
+        key = store.entity + table.key_parts(pk)
+        if not store.add(table, key, table.increment(deltas)):
+            raise NoSuchRow(f"{self._named(table, key)} does not exist: insert it before something is added to it")
+
+    def append(self, table: Table, row: Any) -> Any:
+        """Inserts a row with a key that the engine makes, and gives it. No row can have the key, so none is read."""
+        if table.auto != "unique":
+            serial = "a serial number is a read of the one before" if table.auto else "the engine makes no keys for it"
+            raise BadQuery(
+                f'rows(…).append is for tables with auto="unique", and {table.full_name} has none: {serial}; use insert'
+            )
+        row, made = self._with_key(table, row)
+        data = table.row_type.encode(row)
+        if not made:
+            raise BadQuery(
+                f"rows(…).append to table {table.full_name} makes the key, and the row has one already: leave "
+                f"{table.key[0].name}= out, or use insert"
+            )
+        self._write(table, self._store.entity + table.parts_of(row), row, data)
+        return row
+
     def delete(self, table: Table, key: RowKey) -> bool:
         """Deletes a row, and says whether it was there."""
         if self._store.read(table, key) is None:
@@ -95,35 +117,27 @@ class RowStatements:
         made = store.context.unique_id() if table.auto == "unique" else store.next_serial(table)
         return table.row_type.changed(row, {column: made}), True
 
-    # Writes ------------------------------------------------------------------------------------------------
-
     def _change(self, table: Table, key: RowKey, data: bytes | None) -> None:
-        """Writes a row that meets all constraints or, with None, deletes it; and adds to the table's views."""
-        if table.views:
-            self._count(table, key, data)
+        """Writes a row that meets all constraints or, with None, deletes it; with all that this implies elsewhere."""
+        if table.consequences or table.views:
+            self._imply(table, key, data)
         self._store.write(table, key, data)
 
-    def _count(self, table: Table, key: RowKey, data: bytes | None) -> None:
-        """Tells the table's views what a row was and what it is to be. Both are read from their bytes, so that a view
-        that is made anew finds the same.
+    def _imply(self, table: Table, key: RowKey, data: bytes | None) -> None:
+        """What the row was and what it is to be are both read from their bytes, so that an index or a view that is
+        made anew finds the same.
         """
         store = self._store
-        stored = store.read(table, key)
-        old = None if stored is None else store.decoded(table, key, stored)
+        before = store.read(table, key)
+        old = None if before is None else store.decoded(table, key, before)
         new = None if data is None else store.decoded(table, key, data)
         for view in table.views:
             for share in view.shares(old, new):
-                self._add(view, share)
-
-    def _add(self, view: View, share: Share) -> None:
-        store, table = self._store, view.table
-        key = store.entity + share.group
-        stored = store.read(table, key)
-        values = share.values
-        if stored is not None:
-            values = tuple(map(added, view.values_of(store.decoded(table, key, stored)), values))
-        row = view.group_row(share.group, values)
-        store.write(table, key, table.row_type.encode(row) if values[0] else None)
+                store.add(view.table, store.entity + share.group, view.increment(share))
+        context = store.context
+        for consequence in table.consequences:
+            for call in consequence.calls(key, old, new):
+                context.call_async(call.operator, call.function, call.key, call.params)
 
     # Constraints -------------------------------------------------------------------------------------------
 
@@ -134,7 +148,7 @@ class RowStatements:
             return
         row = table.as_stored(row, data)
         if table.checks or table.delicate:
-            table.check(row)
+            table.check(row, data)
         for index in table.unique:
             self._check_unique(table, index, key, row)
         for reference in table.references:
@@ -156,7 +170,7 @@ class RowStatements:
             return
         row = table.as_stored(row, data)
         if table.checks or table.delicate:
-            table.check(row)
+            table.check(row, data)
         for index in table.unique:
             if index.values(old) != index.values(row):
                 self._check_unique(table, index, key, row)

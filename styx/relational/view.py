@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from styx.errors import BadQuery, UnsupportedValue, describe
 from styx.relational.columns import Column
+from styx.relational.increment import DECIMAL_DIGITS_MAX, Increment
 from styx.values.codec import shown
 
 if TYPE_CHECKING:
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
 
 COUNT: Final = "count"
 """The column of a view that has the number of a group's rows."""
-SUM_DIGITS_MAX: Final = 60
-"""Digits that a Decimal may have before the point, and behind it, to be added to a view's sum."""
-SUM_MAX: Final = 2**63
-"""A view's sum of whole numbers is below it, and above its negative."""
-_EXACT: Final = Context(prec=4 * SUM_DIGITS_MAX, Emax=999_999, Emin=-999_999)
-"""Holds every sum of so many digits, of any number of rows that a slot can hold."""
+SUM_DIGITS_MAX: Final = 40
+"""Digits that a Decimal may have before the point, and behind it, to be added to a view's sum: then all sums are exact
+(`styx.relational.increment.DECIMAL_DIGITS_MAX`).
+"""
+ADDEND_MAX: Final = 2**43
+"""Whole numbers that are added up are at most so large, so that a sum of a million rows fits 64 bits."""
+_EXACT: Final = Context(prec=DECIMAL_DIGITS_MAX)
 
 
 class Share(NamedTuple):
@@ -100,7 +102,12 @@ class View:
 
     def _addend(self, column: Column, value: Any) -> Any:
         if value is None:
-            return 0
+            return _zero(column)
+        if type(value) is int and not -ADDEND_MAX <= value <= ADDEND_MAX:
+            raise UnsupportedValue(
+                f"{self.named}: column {column.name!r} is added up, and {value} is too large: a number is at most "
+                f"{ADDEND_MAX}; declare the column as Decimal"
+            )
         if type(value) is Decimal and not (
             value.is_finite() and value.adjusted() < SUM_DIGITS_MAX and value.as_tuple().exponent >= -SUM_DIGITS_MAX  # type: ignore[operator]  # of a finite one it is a number
         ):
@@ -112,25 +119,26 @@ class View:
 
     # Rows of the view ------------------------------------------------------------------------------------------
 
-    def values_of(self, group_row: Any) -> tuple[Any, ...]:
-        """The values of a row of the view, as those of a share."""
-        return (getattr(group_row, COUNT), *[getattr(group_row, column.name) for column in self.sums])
+    def increment(self, share: Share) -> Increment:
+        """What adds a share to the row of its group."""
+        table = self.table
+        names = (COUNT, *[column.name for column in self.sums])
+        zero = table.row_type.encode(self.nothing(share.group))
+        return Increment(table.row_type, dict(zip(names, share.values, strict=True)), zero, COUNT)
 
-    def group_row(self, group: tuple[str | int, ...], values: tuple[Any, ...]) -> Any:
-        """The row of a group; raises `UnsupportedValue` for a sum that is too large."""
-        keys = [column.from_part(part) for column, part in zip(self.groups, group, strict=True)]
-        for column, value in zip(self.sums, values[1:], strict=True):
-            if type(value) is int and not -SUM_MAX < value < SUM_MAX:
-                raise UnsupportedValue(
-                    f"{self.named}: the sum of {column.name!r} of group {shown(group)} does not fit 64 bits; declare "
-                    "the column as Decimal, or group by more columns"
-                )
+    def group_row(self, share: Share) -> Any:
+        """The row of a group of which the share is all."""
+        keys = [column.from_part(part) for column, part in zip(self.groups, share.group, strict=True)]
         declared = self.table.row_type.declared
-        return declared(*keys, *values)
+        return declared(*keys, *share.values)
 
     def nothing(self, group: tuple[str | int, ...]) -> Any:
         """The row that a group without rows is read as."""
-        return self.group_row(group, (0, *[_zero(column) for column in self.sums]))
+        return self.group_row(Share(group, (0, *[_zero(column) for column in self.sums])))
+
+    def minds(self, name: str) -> bool:
+        """Whether the view may have to change when the column does; `where` may look at any."""
+        return self.where is not None or any(column.name == name for column in (*self.groups, *self.sums))
 
     def try_row(self, row: Any) -> None:
         """Raises `UnsupportedValue` for a stored row that cannot be counted."""

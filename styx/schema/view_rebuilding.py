@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from styx.errors import EngineFailed, UnsupportedValue
+from styx.errors import EngineFailed
 from styx.model.app import App
 from styx.model.table_names import entry_name, holds_view
-from styx.relational.view import View, added
+from styx.relational.view import Share, View, added
 
 Tables = Mapping[str, Mapping[Any, bytes]]
 
@@ -53,10 +53,7 @@ def groups_of(view: View, tables: Tables) -> dict[Any, Any]:
             group = key[:entity] + share.group
             values = found.get(group)
             found[group] = share.values if values is None else tuple(map(added, values, share.values))
-    try:
-        return {group: view.group_row(group[entity:], values) for group, values in found.items()}
-    except UnsupportedValue as error:
-        raise NotCounted(str(error)) from None
+    return {group: view.group_row(Share(group[entity:], values)) for group, values in found.items()}
 
 
 def _changes(view: View, wanted: Mapping[Any, Any], stored: Mapping[Any, bytes]) -> dict[Any, bytes | None]:

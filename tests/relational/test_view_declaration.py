@@ -51,7 +51,10 @@ def test_a_view_is_a_table_of_its_groups() -> None:
         ({"where": "open"}, "where= is a plain function of a row, got 'open'"),
         ({"count": False}, "a view always counts"),
         ({"scope": "cluster"}, "scope= is one of entity"),
-        ({"group_by": "x", "sum": "weight"}, "no column 'x'; it has: id, seller, at, cents, price, weight, tags, count; "),
+        (
+            {"group_by": "x", "sum": "weight"},
+            "no column 'x'; it has: id, seller, at, cents, price, weight, tags, count; ",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(declared: dict[str, Any], why: str) -> None:

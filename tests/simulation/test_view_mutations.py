@@ -44,13 +44,13 @@ def a_deleted_row_is_taken_away_whether_it_counted_or_not(patch: pytest.MonkeyPa
 
 
 def what_a_cascade_deletes_stays_counted(patch: pytest.MonkeyPatch) -> None:
-    original = RowStatements._count
+    original = RowStatements._imply
 
-    def count(self: RowStatements, table: Table, key: RowKey, data: bytes | None) -> None:
+    def imply(self: RowStatements, table: Table, key: RowKey, data: bytes | None) -> None:
         if data is not None or not table.references:
             original(self, table, key, data)
 
-    patch.setattr(RowStatements, "_count", count)
+    patch.setattr(RowStatements, "_imply", imply)
 
 
 def a_row_that_stays_in_its_group_is_added_again(patch: pytest.MonkeyPatch) -> None:
