@@ -65,6 +65,8 @@ MODULES: Final = (
     "worker/external_calls",
     "worker/footprint",
     "worker/generation",
+    "worker/increment_validation",
+    "worker/incremented_row",
     "worker/intake",
     "worker/invocation",
     "worker/local_cells",

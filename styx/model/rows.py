@@ -119,6 +119,32 @@ class Rows:
             raise self._doomed(error) from None
         return self._given("update", row)
 
+    def add(self, pk: Any, **deltas: Any) -> Awaitable[None]:
+        """Adds numbers to columns of a row without reading them; raises `NoSuchRow`.
+
+        Calls that add to one row do not conflict with each other: the sums are made when their transactions commit, in
+        the order of the serial execution. They conflict with those who read the row's values, and who put, update or
+        delete it. A column of int, Decimal or float can be added to if it has no index, reference, key, check or
+        bound; otherwise raises `BadQuery`. A sum of ints stays within 64 bits, one of Decimals has 100 digits.
+        """
+        self._may_write("add")
+        try:
+            self._statements.add(self._table, pk, deltas)
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return DONE
+
+    def append(self, row: Any) -> Result:
+        """Inserts a row without a key into a table with `auto="unique"`, and gives it with the key that the engine
+        made. It looks for no row with the key, because there is none; raises as `insert` does, except for `RowExists`.
+        """
+        self._may_write("append")
+        try:
+            appended = self._statements.append(self._table, row)
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return self._given("append", appended)
+
     def delete(self, pk: Any) -> Result:
         """Deletes a row, and gives whether it was there; raises `ReferenceViolation`."""
         self._may_write("delete")
@@ -326,7 +352,7 @@ def check_table(context: Context, table: Any, operator: str) -> None:
                 "its rows by a call to a function of that operator"
             )
         )
-    if context._env.app.tables.get(table.full_name) is not table:
+    if context._env.app.table(table.full_name) is not table:
         raise context._doomed(
             BadQuery(
                 f"table {table.full_name} is not of the app {context._env.app.name!r}: declare it before App(…) takes "

@@ -119,7 +119,7 @@ class TableDeclaration:
                 equal,
                 order,
                 unique,
-                table.row_type.decode,
+                table.row_type.decode_columns,
             )
         )
 
@@ -127,7 +127,7 @@ class TableDeclaration:
         self, name: str, equal: tuple[Column, ...], order: tuple[Column, ...], partition_of: PartitionOf
     ) -> None:
         table, number = self.table, len(self._indexes)
-        decode = table.row_type.decode
+        decode = table.row_type.decode_columns
         self._indexes.append(
             PartitionIndex(table.full_name, number, name, table.entity_parts, equal, order, decode, partition_of)
         )

@@ -20,6 +20,7 @@ from styx.model.function_log import Line, Lines
 from styx.model.waiting import ExternalCall
 from styx.native.compiled import TransactionLimits
 from styx.native.interpreted import native, plain_stores
+from styx.relational.increment import Increment
 from styx.relational.index_range import IndexRange, RowKey
 from styx.state.table import Reader
 from styx.worker.chains import concurrent
@@ -166,6 +167,12 @@ class RowCell(EntityCell, eq=False, gc=False):
         footprint = self.footprint
         if footprint.rows_here().wrote(chain, self):
             footprint.collided = True
+
+    def add(self, chain: bytes, increment: Increment) -> bool:
+        """As `Cell.add`. From here on an `IncrementedRow` has the cell's place."""
+        slot = self.footprint.here
+        assert slot is not None, "a transaction without a slot has no state"
+        return slot.incremented_row(self).add(chain, increment)
 
     def images(self) -> list[bytes | None]:
         """The row's value at the epoch's beginning, and all that branches have written.
