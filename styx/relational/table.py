@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import GenericAlias
 from typing import Any, Final
 
-from styx.errors import BadQuery, CheckViolation, MissingIndex, UnsupportedValue
+from styx.errors import BadQuery, CheckViolation, ConfigurationError, MissingIndex, UnsupportedValue
 from styx.relational.addable import Kinds, addable_kind, increment
 from styx.relational.columns import Column
 from styx.relational.declarations import Check
@@ -27,6 +27,7 @@ from styx.relational.query import (
     plan_of,
 )
 from styx.relational.reference import Reference
+from styx.relational.reference_declaration import ReferenceDeclaration
 from styx.relational.row_indexes import ColumnIndex, RowIndex
 from styx.relational.row_type import RowType
 from styx.relational.table_declaration import TableDeclaration, all_of
@@ -49,9 +50,11 @@ class Table:
     `entity_parts`: how many parts of a row's key are the entity's. `auto`: "unique", "serial" or None.
     `entity_indexes`: those over the rows of one entity. `across`: the queries over partitions, by the other indexes.
     `constrained`: rows are examined before they are written. `referenced_by`: references of tables that were declared
-    later, and its own to itself. `consequences`: what changes of rows imply elsewhere (`styx.model.consequence`).
-    `was`: the name that it had in an earlier version, "" if none. `migration` converts rows that an earlier version
-    stored. `given`: the arguments of `Operator.table` by name, but for these two.
+    later, and its own to itself. `foreign`: the references to other entities and their rows. `referrers`: those of
+    other entities' rows to rows of this table (`styx.model.reference_entries`). `owner`: the operator. `consequences`:
+    what changes of rows imply elsewhere (`styx.model.consequence`). `was`: the name that it had in an earlier version,
+    "" if none. `migration` converts rows that an earlier version stored. `given`: the arguments of `Operator.table` by
+    name, but for these two.
     `views` are those of its rows. `view_rule`: what the engine keeps in it, if it is a view itself; None otherwise.
     """
 
@@ -70,6 +73,7 @@ class Table:
         "delicate",
         "entity_indexes",
         "entity_parts",
+        "foreign",
         "full_name",
         "given",
         "indexes",
@@ -77,15 +81,18 @@ class Table:
         "migration",
         "name",
         "operator",
+        "owner",
         "partition_of",
         "referenced_by",
         "references",
+        "referrers",
         "row_type",
         "unique",
         "view_rule",
         "views",
         "was",
     )
+    owner: Any
 
     def __init__(
         self,
@@ -139,7 +146,10 @@ class Table:
         self.references: tuple[Reference, ...] = ()
         self.referenced_by: list[Reference] = []
         self.consequences: list[Any] = []
-        self.references = declaration.references(references)
+        self.referrers: list[Any] = []
+        self.references, self.foreign = ReferenceDeclaration(self, declaration.problems, declaration.columns).made(
+            references
+        )
         declaration.end()
         for reference in self.references:
             reference.parent.referenced_by.append(reference)
@@ -195,6 +205,11 @@ class Table:
 
     def declare_view(self, table: Table, **given: Any) -> Table:
         """Makes the view of an empty table, to which functions may refer already; as `view`."""
+        if self.owner.taken_by:
+            raise ConfigurationError(
+                f"view {shown(given['name'])} of table {self.full_name}: operator {self.operator!r} is in the app "
+                f"{self.owner.taken_by!r} already; declare all views before App(…) takes the operator"
+            )
         declared = ViewDeclaration(self, **given)
         rule = View(self, table, declared.groups, declared.sums, given["where"], given["scope"], given)
         key = tuple(column.name for column in declared.groups)
@@ -207,6 +222,7 @@ class Table:
             partition_of=self.partition_of,
             view_rule=rule,
         )
+        table.owner = self.owner
         self.views.append(rule)
         return table
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import styx
-from styx import ConfigurationError, Operator
+from styx import ConfigurationError, Operator, Ref
 from styx.errors import BadArguments
 
 
@@ -77,6 +77,17 @@ def test_names() -> None:
     orders.view("orders")
     with pytest.raises(ConfigurationError, match="two tables or views named 'orders'"):
         styx.App("shop", [operator])
+
+
+def test_a_view_is_no_parent_and_is_declared_before_the_app() -> None:
+    operator = Operator("shop")
+    orders = orders_of(operator)
+    view = orders.view("open", group_by="seller")
+    with pytest.raises(ConfigurationError, match="rows cannot refer to groups of view 'open' of table shop/orders"):
+        operator.table("notes", Order, key="id", references=Ref("seller", view))
+    styx.App("shop", [operator])
+    with pytest.raises(ConfigurationError, match="declare all views before App"):
+        orders.view("late")
 
 
 def test_a_table_has_so_many_views_at_most() -> None:
