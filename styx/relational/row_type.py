@@ -79,7 +79,8 @@ class RowType:
     def encode(self, row: Any) -> bytes:
         """A row's bytes; raises `UnsupportedValue` for what is no row, or would not come back as it is."""
         if type(row) is not self.declared:
-            raise UnsupportedValue(f"table {self.table} takes rows of type {self.name}, got {shown(row)}")
+            make = f": write {self.name}(…)" if isinstance(row, dict | list | tuple) else ""
+            raise UnsupportedValue(f"table {self.table} takes rows of type {self.name}, got {shown(row)}{make}")
         try:
             typed = self.typed
             return typed.encode(row)
