@@ -57,6 +57,7 @@ MODULES: Final = (
     "worker/call_graph",
     "worker/calls_together",
     "worker/chains",
+    "worker/changed_entries",
     "worker/current_cell",
     "worker/cuts",
     "worker/endings",
