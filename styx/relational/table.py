@@ -10,6 +10,7 @@ from types import GenericAlias
 from typing import Any, Final
 
 from styx.errors import BadQuery, CheckViolation, MissingIndex, UnsupportedValue
+from styx.native.interpreted import native
 from styx.relational.columns import Column
 from styx.relational.declarations import Check
 from styx.relational.explain import explanation
@@ -38,8 +39,10 @@ PLANS_MAX: Final = 1_000
 """Kinds of queries of a table whose plans are kept."""
 
 
+@native(unchecked=True)
 class Table:
-    """A table of an operator, made by `Operator.table`. It is told apart from others by identity.
+    """A table of an operator, made by `Operator.table`. It is told apart from others by identity. A new one is empty,
+    so that others can refer to it; `declare` makes it what it is, once.
 
     `full_name`: `cart/items`, under which a slot keeps the rows. `indexes`: number 0 is the primary key.
     `entity_parts`: how many parts of a row's key are the entity's. `auto`: "unique", "serial" or None.
@@ -76,11 +79,11 @@ class Table:
         "was",
     )
 
-    def __init__(
+    def declare(
         self,
         operator: str,
         entity_parts: int,
-        name: str,
+        name: Any,
         row_type: Any,
         *,
         key: Any,
@@ -88,12 +91,13 @@ class Table:
         checks: Any = (),
         references: Any = (),
         auto: Any = None,
-        was: str = "",
+        was: Any = "",
         migration: Any = None,
         partition_of: PartitionOf,
     ) -> None:
+        """Takes what `Operator.table` was given; raises `ConfigurationError` that says all that is wrong."""
         indexes, checks, references = all_of(indexes), all_of(checks), all_of(references)
-        self.given = {
+        self.given: dict[str, Any] = {
             "name": name,
             "row_type": row_type,
             "key": key,
@@ -103,14 +107,12 @@ class Table:
             "auto": auto,
         }
         declaration = TableDeclaration(self)
-        self.operator = operator
-        self.name = name
-        declaration.check_name()
-        self.migration = migration
-        self.full_name = f"{operator}/{name}"
-        self.was = was
-        declaration.check_was(was)
-        self.entity_parts = entity_parts
+        self.operator: str = operator
+        self.name: str = declaration.name(name)
+        self.migration: Any = migration
+        self.full_name = f"{operator}/{self.name}"
+        self.was: str = declaration.former_name(was)
+        self.entity_parts: int = entity_parts
         self.row_type: RowType = declaration.row_type(row_type)
         self.columns: dict[str, Column] = self.row_type.columns
         self.key: tuple[Column, ...] = declaration.key(key)
@@ -119,8 +121,8 @@ class Table:
         self.across = PartitionPlans(self.full_name, wide, self.columns)
         self.entity_indexes: tuple[RowIndex, ...] = tuple(each for each in self.indexes if each not in wide)
         self.checks: tuple[Check, ...] = declaration.checks(checks)
-        self.auto: str | None = auto
         self.auto_default: Any = declaration.auto_default(auto)
+        self.auto: str | None = auto if isinstance(auto, str) else None
         self.references: tuple[Reference, ...] = ()
         self.referenced_by: list[Reference] = []
         self.references = declaration.references(references)
@@ -144,6 +146,7 @@ class Table:
         kind = self.key[0].kind
         self._quick_key: Any = kind.classes[0] if len(self.key) == 1 and kind is not None and kind.plain else None
 
+    @classmethod
     def __class_getitem__(cls, types: Any) -> Any:
         """`Table[Item]`: the type of its rows, for type checkers (`styx/typed.pyi`)."""
         return GenericAlias(cls, types)
