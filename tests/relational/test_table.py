@@ -126,7 +126,7 @@ def test_columns_without_an_order_are_refused() -> None:
     """The order of a set differs between processes."""
     told = r"the primary key: a column is a name, several are a tuple of names: got \{'product', 'seller'\}"
     with pytest.raises(ConfigurationError, match=told):
-        cart().table("items", Item, key={"product", "seller"})
+        cart().table("items", Item, key=cast(Any, {"product", "seller"}))
     with pytest.raises(ConfigurationError, match="index 'one': unique= is True or False, got 'yes'"):
         cart().table("items", Item, key="product", indexes=Index("one", order="seller", unique=cast(Any, "yes")))
 
