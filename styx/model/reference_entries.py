@@ -104,9 +104,13 @@ class ReferenceEntries(Consequence):
                 continue
             new = table.row_type.changed(old, reference.defaults)
             statements.change(table, key, old, new)
-            if reference.parent_key(new) == gone:  # the default: it must be there again
-                _imply(ctx, self._call("require", gone, key))
+            if reference.parent_key(new) == gone:
+                self._require_again(ctx, gone, key)
         statements.delete_existing(table, deleted)
+
+    def _require_again(self, context: Any, parent: RowKey, child: RowKey) -> None:
+        """The default of a row refers to the parent that was deleted: it must be there again."""
+        _imply(context, self._call("require", parent, child))
 
     # At the parent -------------------------------------------------------------------------------------------
 
