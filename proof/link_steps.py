@@ -40,7 +40,7 @@ def declare_links(operators: list[Operator]) -> None:
     for index, operator in enumerate(operators):
         near, behind = operators[(index + 1) % 3], operators[(index + 2) % 3]
         far, kin = _columns("far", near), _columns("kin", behind)
-        fields = [("id", int), *((name, kind | None, None) for name, kind in (*far, *kin)), ("mark", int, 0)]
+        fields: list[Any] = [("id", int), *((name, kind | None, None) for name, kind in (*far, *kin)), ("mark", int, 0)]
         if _ON_DELETE[index][1] == "set_default":
             fields = [field if field[0] not in dict(kin) else (field[0], field[1], 0) for field in fields]
         if _ON_DELETE[index][0] == "set_null":

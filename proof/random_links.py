@@ -49,7 +49,12 @@ def _link_step(rng: Random, index: int) -> list[Any]:
     id, mark = rng.randrange(IDS), rng.randrange(IDS)
     far = _parts(rng, index + 1)
     name = rng.choice(["link", "link", "link", "turn", "turn", "unlink", "seen"])
-    operands = {"link": [id, far, mark, _parts(rng, index + 2)], "turn": [id, far, mark], "unlink": [id], "seen": []}
+    operands: dict[str, list[Any]] = {
+        "link": [id, far, mark, _parts(rng, index + 2)],
+        "turn": [id, far, mark],
+        "unlink": [id],
+        "seen": [],
+    }
     return ["links", name, *operands[name]]
 
 

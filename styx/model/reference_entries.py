@@ -86,6 +86,22 @@ class ReferenceEntries(Consequence):
         row = list(parent[reference.entity_parts :])
         return ImpliedCall(self.at_parent, function, reference.entity(parent), (row, list(child)))
 
+    @property
+    def entries(self) -> Table:
+        """As `Consequence.entries`."""
+        return self.table
+
+    def derived(self, rows: Iterable[tuple[RowKey, bytes]]) -> dict[RowKey, bytes]:
+        """As `Consequence.derived`."""
+        reference, decode, encode = self.reference, self.reference.child.row_type.decode, self.table.row_type.encode
+        made: dict[RowKey, bytes] = {}
+        for child, data in rows:
+            parent = reference.parent_key(decode(data))
+            if parent is not None:
+                place = parent + child
+                made[place] = encode(self._entry(*place[reference.entity_parts :], 1))
+        return made
+
     async def follow(self, ctx: Any, parent: list[Any], keys: list[Any]) -> None:
         """Does with those of an entity's rows that still refer to a deleted parent what the reference says."""
         reference, table = self.reference, self.reference.child

@@ -93,6 +93,9 @@ def _refusal(table: Table, name: str) -> str | None:
             return f"it refers to a row of {reference.parent.full_name}"
     if any(consequence.minds(name) for consequence in table.consequences):
         return "other entities have to know its value, such as an index over the app or a view"
+    view = next((view for view in table.views if view.minds(name)), None)
+    if view is not None:
+        return f"view {view.table.name!r} has to know its value"
     declared = _declared(table, name)
     if type(declared) not in _KINDS:
         if isinstance(declared, inspect.UnionType):

@@ -16,7 +16,7 @@ from styx.model.context import Context
 from styx.model.reference_entries import ReferenceEntries
 from styx.model.row_store import RowStore
 from styx.relational.index_range import RowKey
-from styx.worker import range_validation, validation
+from styx.worker import range_validation, unchanged_rerun, validation
 from styx.worker.slot import Slot
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation, assert_caught
@@ -103,6 +103,11 @@ def a_default_is_not_looked_for(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ReferenceEntries, "_require_again", lambda self, context, parent, child: None)
 
 
+def a_rerun_reads_an_entitys_value_beside_a_function_on_it(patch: pytest.MonkeyPatch) -> None:
+    """What the same transaction has put there, or deleted, is not seen in the lock phase."""
+    patch.setattr(unchanged_rerun, "_runs_on", lambda footprint, operator, key: False)
+
+
 MUTATIONS: list[Mutation] = [
     nobody_looks_for_the_parent,
     an_entitys_value_is_not_looked_for,
@@ -114,6 +119,7 @@ MUTATIONS: list[Mutation] = [
     nothing_is_restricted,
     ranges_of_entries_are_not_validated,
     a_default_is_not_looked_for,
+    a_rerun_reads_an_entitys_value_beside_a_function_on_it,
 ]
 
 
