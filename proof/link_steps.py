@@ -30,7 +30,11 @@ from styx.relational.declarations import Ref
 
 LINKS: Final = "links"
 IDS: Final = 4
-_ON_DELETE: Final = (("cascade", "set_null"), ("set_null", "cascade"), ("restrict", "set_default"))
+_ON_DELETE: Final[tuple[tuple[str, str], ...]] = (
+    ("cascade", "set_null"),
+    ("set_null", "cascade"),
+    ("restrict", "set_default"),
+)
 """What becomes of a row when its mark is deleted, and when its kin is; by the operator's index."""
 State = Mapping[tuple[str, Any], bytes]
 
