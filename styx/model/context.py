@@ -265,7 +265,7 @@ class Context(msgspec.Struct, eq=False):
             self._calls += calls
 
     def find(self, table: Any, index: str, *where: Any, **given: Any) -> Coroutine[Any, Any, Any]:
-        """Rows by an app-wide index, as `[(entity's key, primary key), …]`: `ctx.find(users, "by_email", email="x")`."""
+        """Rows by an app-wide index, `[(entity's key, primary key), …]`: `ctx.find(users, "by_email", email="x")`."""
         return self._begin(find(self, table, index, where, given))
 
     def _given(self, value: Any, method: str, table: str) -> Coroutine[Any, Any, Any]:
