@@ -164,10 +164,7 @@ def written_by(footprint: Footprint, invocation: Invocation) -> Writes:
 
 def _runs_on(footprint: Footprint, operator: str, key: Any) -> bool:
     """Whether a function of the transaction runs on the entity: what it writes is its cell's alone until the end."""
-    for cached in footprint.invocations:
-        if cached._spec.operator == operator and cached._key == key:
-            return True
-    return False
+    return any(cached._spec.operator == operator and cached._key == key for cached in footprint.invocations)
 
 
 def _cell(cached: Invocation, slot: Slot, current: Writes) -> _Cell:
