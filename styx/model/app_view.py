@@ -18,7 +18,7 @@ from styx.model.row_store import RowStore
 from styx.model.rows import check_table
 from styx.model.waiting import GROUP, suspend
 from styx.relational.index_range import RowKey
-from styx.relational.view import COUNT, Share, View, added
+from styx.relational.view import Share, View, added
 from styx.values.codec import shown
 
 if TYPE_CHECKING:
@@ -38,16 +38,21 @@ class AppView(Consequence):
     __slots__ = ("operator", "view")
 
     def __init__(self, view: View) -> None:
-        super().__init__()
         self.view = view
         source, columns = view.source, ",".join(column.name for column in view.groups)
         name = INTERNAL_MARK.join([source.operator, source.name, f"{view.name}({columns})"])
         kinds = tuple([column.kind.compared_as for column in view.groups if column.kind is not None])
         self.operator = InternalOperator(name, kinds if len(kinds) > 1 else kinds[0] if kinds else int)
-        self.entries = table = view.table
+        table = view.table
         key_space = self.operator.key_space
         table.__init__(  # type: ignore[misc]
-            name, max(len(kinds), 1), view.name, view.row_type, key=(), partition_of=key_space.partition_of_flat, view_rule=view
+            name,
+            max(len(kinds), 1),
+            view.name,
+            view.row_type,
+            key=(),
+            partition_of=key_space.partition_of_flat,
+            view_rule=view,
         )
         self.operator.tables[view.name] = table
         self._register()
@@ -83,6 +88,15 @@ class AppView(Consequence):
             return self.operator.check_key(group if len(group) > 1 else group[0] if group else _ALL)
         except BadKey as error:
             raise UnsupportedValue(f"{self.view.named}: {shown(group)} can be no group: {error}") from None
+
+    def minds(self, name: str) -> bool:
+        """As `Consequence.minds`."""
+        return self.view.minds(name)
+
+    @property
+    def entries(self) -> Table:
+        """As `Consequence.entries`."""
+        return self.view.table
 
     def derived(self, rows: Iterable[tuple[RowKey, bytes]]) -> dict[RowKey, bytes]:
         """As `Consequence.derived`."""

@@ -199,8 +199,8 @@ class Table:
 
         `group_by`: the column, or columns, whose values are a group; without any all rows are one group. `where` gets
         a row and says whether it counts; it must be pure. `sum`: columns of int or Decimal, which may be None, to be
-        added up. `count` is True: a view always counts. `scope`: "entity", each entity has its own groups, or "app", a group
-        counts the rows of all entities, and `ctx.group(view, …)` reads it.
+        added up. `count` is True: a view always counts. `scope`: "entity", each entity has its own groups, or "app", a
+        group counts the rows of all entities, and `ctx.group(view, …)` reads it.
 
         A row of the view has the columns of the group, `count`, and the sums under the names of their columns.
         Raises `ConfigurationError` that says all that is wrong.

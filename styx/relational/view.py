@@ -120,6 +120,10 @@ class View:
 
     # Rows of the view ------------------------------------------------------------------------------------------
 
+    def values_of(self, group_row: Any) -> tuple[Any, ...]:
+        """The values of a row of the view, as those of a share."""
+        return (getattr(group_row, COUNT), *[getattr(group_row, column.name) for column in self.sums])
+
     def values_from(self, sent: Sequence[Any]) -> tuple[Any, ...]:
         """Values of a share that came as arguments or results, which have a Decimal as text."""
         return tuple([Decimal(value) if type(value) is str else value for value in sent])

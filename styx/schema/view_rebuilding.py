@@ -38,7 +38,7 @@ def rebuilt_views(app: App, tables: Tables) -> dict[str, dict[Any, bytes | None]
 
 def views_gone(app: App, tables: Tables) -> frozenset[str]:
     """The tables of views that the app does not have."""
-    return frozenset(name for name in tables if holds_view(name) and name not in app.tables)
+    return frozenset(name for name in tables if holds_view(name) and app.table(name) is None)
 
 
 def groups_of(view: View, tables: Tables) -> dict[Any, Any]:
