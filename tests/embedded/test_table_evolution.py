@@ -218,7 +218,9 @@ async def test_a_view_over_all_entities_is_added_changed_and_removed(edited: Edi
     await store(edited, end)
 
     def with_view(view: str) -> App:
-        read = "@cart.register\nasync def group(ctx: Context, *of: str) -> Any:\n    return await ctx.group(view, *of)\n"
+        read = (
+            "@cart.register\nasync def group(ctx: Context, *of: str) -> Any:\n    return await ctx.group(view, *of)\n"
+        )
         return app_of(edited, more=f")\nview = items.view('labels', scope='app', {view})\n{read}print(")
 
     by_label = with_view("group_by='label', sum='quantity'")
