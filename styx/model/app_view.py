@@ -45,7 +45,7 @@ class AppView(Consequence):
         self.operator = InternalOperator(name, kinds if len(kinds) > 1 else kinds[0] if kinds else int)
         table = view.table
         key_space = self.operator.key_space
-        table.__init__(  # type: ignore[misc]
+        table.declare(
             name,
             max(len(kinds), 1),
             view.name,
