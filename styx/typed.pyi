@@ -332,7 +332,7 @@ class Context(_Context, Generic[K, S]):
     def rows(self, table: Table[V]) -> Rows[V]: ...
     def find(
         self,
-        table: Table[Any],
+        table: Any,
         index: str,
         *where: Mapping[str, Any],
         first: int = 0,
@@ -352,13 +352,13 @@ class Context(_Context, Generic[K, S]):
     def call_external(self, function: Callable[..., R], *args: Any) -> Coroutine[Any, Any, R]: ...
 
 class Table(_Table, Generic[W]):
-    def view(
+    def view(  # type: ignore[override]
         self,
         name: str,
         *,
         group_by: str | tuple[str, ...] | list[str] = (),
         where: Callable[[W], Any] | None = None,
-        count: Literal[True] = True,
+        count: bool = True,
         sum: str | tuple[str, ...] | list[str] = (),
         scope: Literal["entity", "app"] = "entity",
     ) -> Table[Any]: ...
