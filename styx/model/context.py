@@ -307,15 +307,6 @@ class Context(msgspec.Struct, eq=False):
             self._calls = calls
         return SyncCall(self, len(calls) - 1, made)
 
-    def _sync_calls(self, made: list[MadeCall]) -> list[SyncCall]:
-        """The requests of calls that were made together."""
-        calls = [] if self._calls is None else self._calls
-        first = len(calls)
-        if self._doom is None:  # as above
-            calls += made
-            self._calls = calls
-        return [SyncCall(self, number, call, first + len(made) - 1) for number, call in enumerate(made, first)]
-
     def _made_call(self, synchronous: bool, operator: Any, function_name: Any, key: Any, params: Any) -> MadeCall:
         if self._left < 0:
             self._refuse()
