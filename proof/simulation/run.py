@@ -247,7 +247,20 @@ class Simulation:
                 wrong = rebuilt_views(host.core.app, slot.state.at(NEWEST))
                 assert not wrong, f"views are not those of their rows: {wrong}"
                 state.update(slot.state.entities(NEWEST))
+        self._check_entries(state)
         return state
+
+    def _check_entries(self, state: Mapping[tuple[str, Any], bytes]) -> None:
+        """Holds what rows imply elsewhere against all rows."""
+        tables: dict[str, dict[Any, bytes]] = {}
+        for (name, key), data in state.items():
+            tables.setdefault(name, {})[key] = data
+        app = next(iter(self.members())).core.app
+        for table, consequence in app.entries():
+            assert consequence.entries is not None
+            there = tables.get(consequence.entries.full_name, {})
+            made = consequence.derived(tables.get(table.full_name, {}).items())
+            assert there == made, f"entries of {table.full_name} are not those of its rows: {there} {made}"
 
     def _remembered(self) -> dict[int, list[Any]]:
         """Idempotency keys by slot, the next to be forgotten first."""
