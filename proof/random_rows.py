@@ -22,8 +22,12 @@ SHELVES: Final = 2
 DEPTH_MAX: Final = 3
 STEPS_MAX: Final = 4
 _TABLES: Final = (0, 0, 0, 0, 1, 1, 2)
+_SUMS: Final = 3
+_GROWING: Final = 3
+"""Ids of the rows that are added to, and of those in sums."""
 _encode = msgspec.msgpack.Encoder().encode
-_NAMES: Final = [name for name in ROW_STEPS for _ in range(2 if name in ("put", "scan", "count") else 1)]
+_OFTEN: Final = ("put", "scan", "count", "grow")
+_NAMES: Final = [name for name in ROW_STEPS for _ in range(2 if name in _OFTEN else 1)]
 
 
 def random_rows(rng: Random, request_id: str) -> Request:
@@ -45,11 +49,15 @@ def random_row_look(rng: Random, request_id: str) -> Request:
 def row_step(rng: Random, reading: bool = False) -> list[Any]:
     """One step, `reading` one that writes nothing."""
     name = rng.choice([each for each in _NAMES if each in READS] if reading else _NAMES)
+    if name == "tally" or (name in READS and rng.random() < 0.1):
+        return ["rows", name, _SUMS, *_operands(rng, name, of_sums=True)]
     return ["rows", name, rng.choice(_TABLES), *_operands(rng, name)]
 
 
-def _operands(rng: Random, name: str) -> list[int]:
-    shelf, id = rng.randrange(SHELVES), rng.randrange(IDS)
+def _operands(rng: Random, name: str, of_sums: bool = False) -> list[int]:
+    shelf, id = rng.randrange(SHELVES), rng.randrange(_GROWING if of_sums else IDS)
+    if name in ("grow", "tally"):
+        return [id % _GROWING, rng.choice([-1, 1, 1, 2])]
     if name in ("put", "insert"):
         return [id, shelf, rng.randrange(RANKS)]
     if name in ("remove", "get"):
