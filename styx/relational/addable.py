@@ -84,13 +84,13 @@ def _refusal(table: Table, name: str) -> str | None:
     """Why nothing can be added to a column; None if something can."""
     if table.checks:
         return f"the check {table.checks[0].name!r} would have to look at the sum"
+    for reference in table.references:
+        if any(column.name == name for column in reference.columns):
+            return f"it refers to a row of {reference.parent.full_name}"
     for index in table.indexes:
         if any(column.name == name for column in index.columns):
             named = f"of index {index.name!r}" if index is not table.indexes[0] else "of the primary key"
             return f"it is {named}, in which the row would move"
-    for reference in table.references:
-        if any(column.name == name for column in reference.columns):
-            return f"it refers to a row of {reference.parent.full_name}"
     if any(consequence.minds(name) for consequence in table.consequences):
         return "other entities have to know its value, such as an index over the app or a view"
     declared = _declared(table, name)
