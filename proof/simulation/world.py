@@ -27,6 +27,8 @@ from styx.protocol.messages import ToCoordinator
 NOTICE_S = 0.02
 RESTART_S = 0.1
 """How long it takes at most to notice a broken connection."""
+RESTART_S = 0.1
+"""How long it takes until a coordinator's process that has ended is started again."""
 DRAIN_S = 2.0
 """How long a worker that is told to end waits until it is let go."""
 

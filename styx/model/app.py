@@ -51,6 +51,7 @@ class App:
         )
         self.drops = self._checked_drops(drops)
         self._check_renamed()
+        self._check_references()
         internal = {each.name: each for operator in by_name.values() for each in operator.internal}
         self._internal: dict[str, Partitions | InternalOperator] = {
             **{each.partitions.name: each.partitions for each in by_name.values()},
@@ -156,6 +157,15 @@ class App:
                     f"table {table.full_name!r}: was={table.was!r} names a table that is declared, renamed twice or "
                     "dropped as well: its rows can go to one place"
                 )
+
+    def _check_references(self) -> None:
+        for table in self.tables.values():
+            for reference in table.foreign:
+                if self._by_name.get(reference.parent.name) is not reference.parent:
+                    raise ConfigurationError(
+                        f"app {self.name!r}: {reference.name} refers to operator {reference.parent.name!r}, which the "
+                        "app does not have: add it to the app's operators"
+                    )
 
     def __repr__(self) -> str:
         return f"App({self.name!r}, operators={list(self.operators)})"

@@ -36,6 +36,7 @@ from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import CALLS_PER_FUNCTION_MAX
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
+from styx.model.reference_entries import delete_referred
 from styx.model.rows import Rows
 from styx.model.sequence import EntitySequence
 from styx.model.signature import NO_ARGUMENTS
@@ -200,9 +201,10 @@ class Context(msgspec.Struct, eq=False):
         if left <= 0:
             self._refuse()
         self._left = left - 1
-        if self._spec.read_only:
-            raise self._violation("delete")
-        self._cell.write(self._chain, None)
+        if self._spec.deletes_alone:
+            self._cell.write(self._chain, None)
+        else:
+            delete_referred(self)
         return DONE
 
     def sequence(self, name: str) -> EntitySequence:

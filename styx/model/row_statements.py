@@ -77,6 +77,10 @@ class RowStatements:
         self._replace(table, key, old, row)
         return row
 
+    def change(self, table: Table, key: RowKey, old: Any, row: Any) -> None:
+        """Puts a row in the place of one, `old`, that has its key."""
+        self._replace(table, key, old, row)
+
     def add(self, table: Table, pk: Any, deltas: dict[str, Any]) -> None:
         """Adds to columns of a row without reading them."""
         store = self._store
@@ -208,12 +212,14 @@ class RowStatements:
         """Deletes rows that are there, and does with the rows that refer to them what their references say."""
         for key in keys:
             self._change(table, key, None)
-        if not table.referenced_by:
+        if not table.referenced_by and not table.referrers:
             return
         deleted = [(table, key) for key in keys]
         restricted: list[tuple[Reference, RowKey]] = []
         while deleted:
             parent, key = deleted.pop()
+            for entries in parent.referrers:
+                entries.parent_deleted(self._store.context, key)
             for reference in parent.referenced_by:
                 if reference.on_delete == "restrict":
                     restricted.append((reference, key))

@@ -59,6 +59,12 @@ class RowStore:
         context._left = left - 1
         return context._cell.sibling(context._env, table.full_name, key).read(context._chain)
 
+    def read_value(self) -> bytes | None:
+        """The entity's value, encoded, None if it has none. One operation."""
+        self.spend(1)
+        context = self.context
+        return context._cell.sibling(context._env, self.operator, self.key).read(context._chain)
+
     def write(self, table: Table, key: RowKey, data: bytes | None) -> None:
         """Puts or, with None, deletes a row. One operation."""
         context = self.context

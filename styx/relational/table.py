@@ -27,6 +27,7 @@ from styx.relational.query import (
     plan_of,
 )
 from styx.relational.reference import Reference
+from styx.relational.reference_declaration import ReferenceDeclaration
 from styx.relational.row_indexes import ColumnIndex, RowIndex
 from styx.relational.row_type import RowType
 from styx.relational.table_declaration import TableDeclaration, all_of
@@ -47,9 +48,11 @@ class Table:
     `entity_parts`: how many parts of a row's key are the entity's. `auto`: "unique", "serial" or None.
     `entity_indexes`: those over the rows of one entity. `across`: the queries over partitions, by the other indexes.
     `constrained`: rows are examined before they are written. `referenced_by`: references of tables that were declared
-    later, and its own to itself. `consequences`: what changes of rows imply elsewhere (`styx.model.consequence`).
-    `was`: the name that it had in an earlier version, "" if none. `migration` converts rows that an earlier version
-    stored. `given`: the arguments of `Operator.table` by name, but for these two.
+    later, and its own to itself. `foreign`: the references to other entities and their rows. `referrers`: those of
+    other entities' rows to rows of this table (`styx.model.reference_entries`). `owner`: the operator. `consequences`:
+    what changes of rows imply elsewhere (`styx.model.consequence`). `was`: the name that it had in an earlier version,
+    "" if none. `migration` converts rows that an earlier version stored. `given`: the arguments of `Operator.table` by
+    name, but for these two.
     """
 
     __slots__ = (
@@ -67,6 +70,7 @@ class Table:
         "delicate",
         "entity_indexes",
         "entity_parts",
+        "foreign",
         "full_name",
         "given",
         "indexes",
@@ -74,12 +78,15 @@ class Table:
         "migration",
         "name",
         "operator",
+        "owner",
         "referenced_by",
         "references",
+        "referrers",
         "row_type",
         "unique",
         "was",
     )
+    owner: Any
 
     def __init__(
         self,
@@ -129,7 +136,10 @@ class Table:
         self.references: tuple[Reference, ...] = ()
         self.referenced_by: list[Reference] = []
         self.consequences: list[Any] = []
-        self.references = declaration.references(references)
+        self.referrers: list[Any] = []
+        self.references, self.foreign = ReferenceDeclaration(self, declaration.problems, declaration.columns).made(
+            references
+        )
         declaration.end()
         for reference in self.references:
             reference.parent.referenced_by.append(reference)

@@ -254,7 +254,7 @@ def _describe_table(table: Table) -> TableDescription:
         columns={name: _type_of(column) for name, column in table.columns.items()},
         indexes=[_describe_index(index) for index in table.indexes[1:]],
         checks=[check.name for check in table.checks],
-        references=[f"{reference.name}, {reference.on_delete}" for reference in table.references],
+        references=[f"{each.name}, {each.on_delete}" for each in (*table.references, *table.foreign)],
         auto=table.auto or "",
         was=table.was,
         migrate=table.migration is not None,

@@ -14,6 +14,7 @@ from styx.model.table_names import entry_name
 from styx.relational.row_indexes import ColumnIndex
 from styx.relational.table import Table
 from styx.schema.state_reading import Misfit, Reading, StateReader
+from styx.values.codec import shown
 
 Rows = Mapping[Any, bytes]
 RowsOf = Callable[[str], Rows]
@@ -39,6 +40,7 @@ class RowRules:
         row = self._row(stored)
         try:
             self._check_key(key, row)
+            self._check_columns(row, stored)
             self._check_row(row, stored)
             self._check_unique(rows_of(self._table.full_name), key, row)
             self._check_references(rows_of, key, row)
@@ -59,6 +61,21 @@ class RowRules:
             raise Misfit(
                 f": its columns say the primary key {', '.join(map(repr, parts))}; a row's primary key never changes"
             )
+
+    def _check_columns(self, row: Any, data: bytes) -> None:
+        """Indexes do not run code of the row type, so its code may not give a row other columns than are stored."""
+        table = self._table
+        if not table.row_type.runs_code:
+            return
+        decode = table.row_type.decode_columns
+        stored = decode(data)
+        for column in dict.fromkeys(column for index in table.indexes[1:] for column in index.columns):
+            given, kept = column.stored(getattr(row, column.name)), column.stored(getattr(stored, column.name))
+            if given != kept:
+                raise Misfit(
+                    f".{column.name}: code of the row type, such as __post_init__, makes {shown(given)} of the stored "
+                    f"{shown(kept)}, and an index has the column: store the value with migrate="
+                )
 
     def _check_row(self, row: Any, data: bytes) -> None:
         try:

@@ -169,3 +169,37 @@ def test_each_part_of_a_declaration_counts(other: Callable[[], App]) -> None:
     assert fingerprint(other(), modules) == fingerprint(other(), modules)
     assert fingerprint(other(), modules) != fingerprint(app_of(), modules)
     assert fingerprint(app_of(checks=[limit_of(3)]), modules) != fingerprint(app_of(checks=[limit_of(4)]), modules)
+
+
+FAMILY = """
+import msgspec
+from styx import App, Operator, Ref
+
+class Row(msgspec.Struct):
+    id: int
+    other: str = ""
+
+child, parent = Operator("child"), Operator("parent")
+first = parent.table("first", Row, key="id", references=[Ref("id", "first")])
+second = parent.table("second", Row, key="id", references=[Ref("id", first), Ref(("other", "id"), "second")])
+rows = child.table("rows", Row, key="id", references=[Ref("other", parent), Ref(("other", "id"), second, "cascade")])
+app = App("family", [child, parent])
+"""
+
+
+def test_references_to_others_are_rebuilt_in_whatever_order_operators_come(load: Load) -> None:
+    app = load({"family.py": FAMILY}, "family").app
+    rebuilt = unpack(pack(app, SECRET), SECRET)
+    assert describe(rebuilt) == describe(app)
+    assert fingerprint(rebuilt, ()) == fingerprint(app, ())
+    assert describe(app).operators["child"].tables["rows"].references == [
+        "child/rows(other) → parent, restrict",
+        "child/rows(other, id) → parent/second, cascade",
+    ]
+    for each in (app, rebuilt):
+        assert [one.at_parent.name for one in each.operators["parent"].tables["second"].referrers] == [
+            "parent*second:child.rows(other,id)",
+            "parent*second:parent.second(other,id)",
+        ]
+        assert list(each.operators["parent"].tables) == ["first", "second"]
+        assert len(each.operators["parent"].referrers) == 1

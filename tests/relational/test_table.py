@@ -148,12 +148,6 @@ def test_a_row_type_is_a_struct_or_dataclass() -> None:
         cart().table("items", int, key="product")
 
 
-def test_rows_of_another_operator_cannot_be_referred_to() -> None:
-    items = cart().table("items", Item, key="product")
-    with pytest.raises(ConfigurationError, match="cart/items is another operator's; only rows of the same entity"):
-        Operator("order").table("lines", Item, key="product", references=Ref("product", items))
-
-
 def test_an_engines_key_needs_a_default() -> None:
     with pytest.raises(ConfigurationError, match="column 'product' needs a default, such as 0"):
         cart().table("items", Item, key="product", auto="serial")
