@@ -14,8 +14,8 @@ from msgspec import inspect
 
 from styx.errors import BadQuery
 from styx.relational.increment import INT_MAX, INT_MIN, Increment
+from styx.relational.stored_columns import runs_code
 from styx.values.codec import shown
-from styx.values.declared_types import nodes_of
 
 if TYPE_CHECKING:
     from styx.relational.table import Table
@@ -101,15 +101,6 @@ def _refusal(table: Table, name: str) -> str | None:
     bound = next((bound for bound in _BOUNDS if getattr(declared, bound, None) is not None), None)
     if bound is not None:
         return f"its type has the bound {bound}={getattr(declared, bound)}, which would have to look at the sum"
-    return _own_code(table)
-
-
-def _own_code(table: Table) -> str | None:
-    """Whether the row type has code of the app that runs when a row is read."""
-    for node in nodes_of(inspect.type_info(table.row_type.declared)):
-        cls: Any = getattr(node, "cls", None)
-        if isinstance(node, inspect.CustomType) and cls is not object:
-            return f"rows hold a {cls.__name__}, whose code cannot run when a transaction commits"
-        if hasattr(cls, "__post_init__"):
-            return f"{cls.__name__}.__post_init__ cannot run when a transaction commits"
+    if runs_code(inspect.type_info(table.row_type.declared)):
+        return f"a look at a row runs code of {table.row_type.name}, which cannot run when a transaction commits"
     return None

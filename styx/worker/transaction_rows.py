@@ -100,7 +100,7 @@ class TransactionRows:
         cells[cell.key] = cell
         beside = self._branches(chain)
         if beside is not None:
-            return beside.wrote(cell)
+            return beside.wrote(chain, cell)
         if self._own is not None:
             self._own.write(cell.table, cell.key, cell.visible(chain))
         return False
@@ -157,11 +157,11 @@ class _Branches:
                 return True
         return False
 
-    def wrote(self, cell: RowCell) -> bool:
-        """Takes a write. Returns whether a range collides with it."""
+    def wrote(self, chain: bytes, cell: RowCell) -> bool:
+        """Takes a write of `chain`. Returns whether a range collides with it."""
         collides = False
         for index in self._indexes.get(cell.table, ()):
-            found = self._add(cell, index)
+            found = self._add(cell, index, chain)
             for place, _ in found.entries:
                 group = self._groups[index, place]
                 collides = (
@@ -186,15 +186,17 @@ class _Branches:
         if index not in indexes:
             indexes.append(index)
             for cell in written.get(index.table, _NO_CELLS).values():
-                self._add(cell, index)
+                self._add(cell, index, None)
         return self._groups.setdefault((index, wanted.group), _Group())
 
-    def _add(self, cell: RowCell, index: TableIndex) -> Images:
+    def _add(self, cell: RowCell, index: TableIndex, chain: bytes | None) -> Images:
+        """Takes the row, of which `chain` is the only writer that its groups may not know; None: all writers."""
         found = images(cell, index, self._n_slots)
         for place, _ in found.entries:
             group = self._groups.setdefault((index, place), _Group())
+            known = chain is not None and group.rows.get(cell.key) is cell
             group.rows[cell.key] = cell
-            for writer in cell.writers():
+            for writer in [chain] if known and chain is not None else cell.writers():
                 group.by_writer.setdefault(writer, {})[cell.key] = cell
         return found
 

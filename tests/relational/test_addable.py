@@ -103,7 +103,7 @@ def test_what_cannot_be_added_is_refused_before_anything_is_written(deltas: dict
         ({"indexes": Index("far", equal="n", scope="partition")}, "it is of index 'far'"),
         ({"checks": Check("small", lambda row: row.n < 5)}, "the check 'small' would have to look at the sum"),
         ({"references": Ref("n", "rows")}, "it refers to a row of shop/rows"),
-        ({"row_type": Careful}, "Careful.__post_init__ cannot run when a transaction commits"),
+        ({"row_type": Careful}, "a look at a row runs code of Careful, which cannot run when a"),
     ],
 )
 def test_a_column_whose_new_value_matters_to_something_is_refused(declared: dict[str, Any], told: str) -> None:
@@ -161,7 +161,7 @@ def test_append_checks_what_an_insert_checks() -> None:
 
 
 def test_append_is_refused_where_a_key_is_read_or_given() -> None:
-    with pytest.raises(BadQuery, match='for tables with auto="unique".*the engine makes no keys for it; use insert'):
+    with pytest.raises(BadQuery, match=r'for tables with auto="unique".*the engine makes no keys for it; use insert'):
         rows_of().append(Row(1))
     with pytest.raises(BadQuery, match="a serial number is a read of the one before"):
         rows_of(auto="serial", row_type=_Numbered).append(_Numbered())

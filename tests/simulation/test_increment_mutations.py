@@ -32,17 +32,14 @@ BUSY = {"rows": 1.0}
 
 
 def increments_are_added_in_the_order_of_arrival(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(increment_validation, "_tid", lambda row: 0)
-    patch.setattr(validation, "conflicts_of_increments", _conflicts_in_order)
+    original = increment_validation.commit_increments
 
+    def commit(slot: Slot, left: Any) -> None:
+        with patch.context() as within:
+            within.setattr(increment_validation, "_tid", lambda row: 0)
+            original(slot, left)
 
-def _conflicts_in_order(slot: Slot, gone: Container[int]) -> set[int]:
-    """The right conflicts, for a mutation of the commit alone."""
-    wrong, increment_validation._tid = increment_validation._tid, lambda cell: cell.footprint.tid
-    try:
-        return increment_validation.conflicts_of_increments(slot, gone)
-    finally:
-        increment_validation._tid = wrong
+    patch.setattr(validation, "commit_increments", commit)
 
 
 def branches_add_in_the_order_of_arrival(patch: pytest.MonkeyPatch) -> None:
