@@ -23,6 +23,7 @@ DEPTH_MAX: Final = 3
 STEPS_MAX: Final = 4
 _TABLES: Final = (0, 0, 0, 0, 1, 1, 2)
 _SUMS: Final = 3
+_GROWN: Final = (1, 1, 2)
 _GROWING: Final = 3
 """Ids of the rows that are added to, and of those in sums."""
 _encode = msgspec.msgpack.Encoder().encode
@@ -51,7 +52,7 @@ def row_step(rng: Random, reading: bool = False) -> list[Any]:
     name = rng.choice([each for each in _NAMES if each in READS] if reading else _NAMES)
     if name == "tally" or (name in READS and rng.random() < 0.1):
         return ["rows", name, _SUMS, *_operands(rng, name, of_sums=True)]
-    return ["rows", name, rng.choice(_TABLES), *_operands(rng, name)]
+    return ["rows", name, rng.choice(_GROWN if name == "grow" else _TABLES), *_operands(rng, name)]
 
 
 def _operands(rng: Random, name: str, of_sums: bool = False) -> list[int]:
@@ -62,7 +63,7 @@ def _operands(rng: Random, name: str, of_sums: bool = False) -> list[int]:
         return [id, shelf, rng.randrange(RANKS)]
     if name in ("remove", "get"):
         return [id]
-    if name == "add":
+    if name in ("add", "group", "groups"):
         return [shelf]
     if name == "guard":
         return [shelf, rng.randint(1, 6)]

@@ -55,6 +55,7 @@ MODULES: Final = (
     "worker/ack_share",
     "worker/admission",
     "worker/call_graph",
+    "worker/calls_together",
     "worker/chains",
     "worker/current_cell",
     "worker/cuts",
@@ -86,6 +87,7 @@ MODULES: Final = (
     "worker/transaction_rows",
     "worker/unchanged_rerun",
     "worker/validation",
+    "worker/waits",
     "worker/worker",
     "worker/written_rows",
 )

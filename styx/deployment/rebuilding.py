@@ -123,9 +123,12 @@ def declaration(operator: Operator) -> Declaration:
 
 
 def table_declaration(table: Table) -> dict[str, Any]:
-    """The arguments of `Operator.table`, by name."""
+    """The arguments of `Operator.table`, by name, and as "views" the table's views; of a view those of `Table.view`."""
+    if table.view_rule is not None:
+        return table.view_rule.given
     migrate = None if table.migration is None else table.migration.function
-    return {**table.given, "was": table.was, "migrate": migrate}
+    given = {**table.given, "was": table.was, "migrate": migrate}
+    return {**given, "views": [view.table for view in table.views]} if table.views else given
 
 
 def declare(declared: Iterable[tuple[Operator, Declaration]], tables: Mapping[int, dict[str, Any]]) -> None:
@@ -170,4 +173,8 @@ def _declare_table(
     parents = [reference.table for reference in tables[id(table)]["references"]]
     for earlier in (*of_owner[: of_owner.index(table)], *(each for each in parents if isinstance(each, Table))):
         _declare_table(earlier, owners, tables, made)
-    owner.declare_table(table, **tables[id(table)])
+    given = {**tables[id(table)]}
+    views: Sequence[Table] = given.pop("views", ())
+    owner.declare_table(table, **given)
+    for view in views:
+        table.declare_view(view, **tables[id(view)])

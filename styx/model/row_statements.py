@@ -1,8 +1,8 @@
 """The statements that change rows, with the constraints of their tables, which each checks before it writes.
 
-A change of a row also makes the calls that its table's consequences give (`styx.model.consequence`). Deleting a row
-also does what the references to it say. Whether a reference restricts the deletion is asked at the end, so that a row
-which the same statement deletes restricts nothing.
+A change of a row also makes the calls that its table's consequences give (`styx.model.consequence`), and adds to the
+table's views. Deleting a row also does what the references to it say. Whether a reference restricts the deletion is
+asked at the end, so that a row which the same statement deletes restricts nothing.
 """
 
 from __future__ import annotations
@@ -123,15 +123,21 @@ class RowStatements:
 
     def _change(self, table: Table, key: RowKey, data: bytes | None) -> None:
         """Writes a row that meets all constraints or, with None, deletes it; with all that this implies elsewhere."""
-        if table.consequences:
+        if table.consequences or table.views:
             self._imply(table, key, data)
         self._store.write(table, key, data)
 
     def _imply(self, table: Table, key: RowKey, data: bytes | None) -> None:
+        """What the row was and what it is to be are both read from their bytes, so that an index or a view that is
+        made anew finds the same.
+        """
         store = self._store
         before = store.read(table, key)
         old = None if before is None else store.decoded(table, key, before)
         new = None if data is None else store.decoded(table, key, data)
+        for view in table.views:
+            for share in view.shares(old, new):
+                store.add(view.table, store.entity + share.group, view.increment(share))
         context = store.context
         for consequence in table.consequences:
             for call in consequence.calls(key, old, new):

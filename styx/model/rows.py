@@ -61,13 +61,17 @@ class Rows:
     # One row -----------------------------------------------------------------------------------------------
 
     def get(self, pk: Any, default: Any = None) -> Result:
-        """A fresh copy of the row with this primary key, or `default`."""
+        """A fresh copy of the row with this primary key, or `default`. A group of a view that has no rows is read as
+        zeros, without a `default`.
+        """
         self._open()
         try:
             table, store = self._table, self._store
             key = store.entity + table.key_parts(pk)
             data = store.read(table, key)
-            row = default if data is None else store.decoded(table, key, data)
+            row = store.decoded(table, key, data) if data is not None else default
+            if row is None and table.view_rule is not None:
+                row = table.view_rule.nothing(table.key_parts(pk))
         except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
             raise self._doomed(error) from None
         return self._given("get", row)
@@ -315,6 +319,13 @@ class Rows:
             context._refuse()
         if context._spec.read_only:
             raise context._violation(f"rows(…).{method}")
+        view = self._table.view_rule
+        if view is not None:
+            raise self._doomed(
+                BadQuery(
+                    f"{view.named} is kept by the engine: rows(…).{method} is for tables; change the rows it counts"
+                )
+            )
 
     def _doomed(self, error: BaseException) -> BaseException:
         return self._context._doomed(error)

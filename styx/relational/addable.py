@@ -92,7 +92,13 @@ def _refusal(table: Table, name: str) -> str | None:
             named = f"of index {index.name!r}" if index is not table.indexes[0] else "of the primary key"
             return f"it is {named}, in which the row would move"
     if any(consequence.minds(name) for consequence in table.consequences):
-        return "other entities have to know its value, such as an index over the app or a view"
+        return "other entities have to know its value"
+    for view in table.views:
+        if view.minds(name):
+            return f"the {view.named} would have to know the row"
+    view = next((view for view in table.views if view.minds(name)), None)
+    if view is not None:
+        return f"view {view.table.name!r} has to know its value"
     declared = _declared(table, name)
     if type(declared) not in _KINDS:
         if isinstance(declared, inspect.UnionType):

@@ -28,8 +28,8 @@ class Increment:
     """`deltas` are numbers by column, each of the column's own type: int, Decimal or float.
 
     `zero`: the encoded row that the deltas are added to if the row is missing; None if a missing row is the statement's
-    error. With it, the row is removed as soon as its column `count`, an int, is 0. All increments of a row have the
-    same `zero` and `count`, as rows of a view have.
+    error. With it, the row is removed as soon as its column `count`, an int, is 0, and so are all columns that the
+    deltas name. All increments of a row have the same `zero` and `count`, as rows of a view have.
     """
 
     __slots__ = ("count", "deltas", "row_type", "zero")
@@ -62,7 +62,11 @@ class Increment:
 
     def empties(self, row: Any) -> bool:
         """Whether nothing is left of the row that the deltas were added to."""
-        return self.count is not None and getattr(row, self.count) == 0
+        return (
+            self.count is not None
+            and getattr(row, self.count) == 0
+            and not any(getattr(row, name) for name in self.deltas)
+        )
 
 
 def incremented(data: bytes | None, increments: Iterable[Increment]) -> bytes | None:

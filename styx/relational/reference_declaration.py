@@ -52,6 +52,9 @@ class ReferenceDeclaration:
                 f"got {shown(ref.table)}"
             )
             return None
+        if _is_table(parent) and parent.view_rule is not None:
+            self._problems.append(f"{what}: rows cannot refer to groups of {parent.view_rule.named}, which come and go")
+            return None
         columns = self._columns(what, ref.columns)
         if len(columns) != len(ref.columns) or not self._fits(what, columns, parent):
             return None

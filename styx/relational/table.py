@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import GenericAlias
 from typing import Any, Final
 
-from styx.errors import BadQuery, CheckViolation, MissingIndex, UnsupportedValue
+from styx.errors import BadQuery, CheckViolation, ConfigurationError, MissingIndex, UnsupportedValue
 from styx.relational.addable import Kinds, addable_kind, increment
 from styx.relational.columns import Column
 from styx.relational.declarations import Check
@@ -31,6 +31,8 @@ from styx.relational.reference_declaration import ReferenceDeclaration
 from styx.relational.row_indexes import ColumnIndex, RowIndex
 from styx.relational.row_type import RowType
 from styx.relational.table_declaration import TableDeclaration, all_of
+from styx.relational.view import View
+from styx.relational.view_declaration import ViewDeclaration
 from styx.values.codec import TypedState, shown
 
 _SMALL: Final = 2**61
@@ -53,6 +55,7 @@ class Table:
     what changes of rows imply elsewhere (`styx.model.consequence`). `was`: the name that it had in an earlier version,
     "" if none. `migration` converts rows that an earlier version stored. `given`: the arguments of `Operator.table` by
     name, but for these two.
+    `views` are those of its rows. `view_rule`: what the engine keeps in it, if it is a view itself; None otherwise.
     """
 
     __slots__ = (
@@ -79,11 +82,14 @@ class Table:
         "name",
         "operator",
         "owner",
+        "partition_of",
         "referenced_by",
         "references",
         "referrers",
         "row_type",
         "unique",
+        "view_rule",
+        "views",
         "was",
     )
     owner: Any
@@ -103,6 +109,7 @@ class Table:
         was: str = "",
         migration: Any = None,
         partition_of: PartitionOf,
+        view_rule: View | None = None,
     ) -> None:
         indexes, checks, references = all_of(indexes), all_of(checks), all_of(references)
         self.given = {
@@ -117,9 +124,11 @@ class Table:
         declaration = TableDeclaration(self)
         self.operator = operator
         self.name = name
+        self.view_rule: View | None = view_rule
+        self.views: list[View] = []
         declaration.check_name()
         self.migration = migration
-        self.full_name = f"{operator}/{name}"
+        self.full_name = f"{operator}/{name}" if view_rule is None else f"{operator}/<view {name}>"
         self.was = was
         declaration.check_was(was)
         self.entity_parts = entity_parts
@@ -128,6 +137,7 @@ class Table:
         self.key: tuple[Column, ...] = declaration.key(key)
         self.indexes: tuple[RowIndex, ...] = declaration.indexes(indexes, references, partition_of)
         wide = tuple(index for index in self.indexes if isinstance(index, PartitionIndex))
+        self.partition_of = partition_of
         self.across = PartitionPlans(self.full_name, wide, self.columns)
         self.entity_indexes: tuple[RowIndex, ...] = tuple(each for each in self.indexes if each not in wide)
         self.checks: tuple[Check, ...] = declaration.checks(checks)
@@ -158,8 +168,8 @@ class Table:
         self.constrained = bool(self.checks or self._examined or self.unique or self.references)
         self._plans: dict[Any, Plan] = {}
         self._addable: Kinds = {}
-        kind = self.key[0].kind
-        self._quick_key: Any = kind.classes[0] if len(self.key) == 1 and kind is not None and kind.plain else None
+        kind = self.key[0].kind if len(self.key) == 1 else None
+        self._quick_key: Any = kind.classes[0] if kind is not None and kind.plain else None
 
     def __class_getitem__(cls, types: Any) -> Any:
         """`Table[Item]`: the type of its rows, for type checkers (`styx/typed.pyi`)."""
@@ -167,6 +177,54 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.full_name!r})"
+
+    # Views -------------------------------------------------------------------------------------------------
+
+    def view(
+        self,
+        name: str,
+        *,
+        group_by: Any = (),
+        where: Callable[[Any], Any] | None = None,
+        count: bool = True,
+        sum: Any = (),
+        scope: str = "entity",
+    ) -> Table:
+        """Declares a view of this table: the engine keeps, in each transaction that changes rows, how many rows each
+        group has and the sums of some of their columns. `ctx.rows(view)` reads it.
+
+        `group_by`: the column, or columns, whose values are a group; without any all rows are one group. `where` gets
+        a row and says whether it counts; it must be pure. `sum`: columns of int or Decimal, which may be None, to be
+        added up. `count` is True: a view always counts. `scope`: "entity", groups are those of one entity.
+
+        A row of the view has the columns of the group, `count`, and the sums under the names of their columns.
+        Raises `ConfigurationError` that says all that is wrong.
+        """
+        given = {"name": name, "group_by": group_by, "where": where, "count": count, "sum": sum, "scope": scope}
+        return self.declare_view(Table.__new__(Table), **given)
+
+    def declare_view(self, table: Table, **given: Any) -> Table:
+        """Makes the view of an empty table, to which functions may refer already; as `view`."""
+        if self.owner.taken_by:
+            raise ConfigurationError(
+                f"view {shown(given['name'])} of table {self.full_name}: operator {self.operator!r} is in the app "
+                f"{self.owner.taken_by!r} already; declare all views before App(…) takes the operator"
+            )
+        declared = ViewDeclaration(self, **given)
+        rule = View(self, table, declared.groups, declared.sums, given["where"], given["scope"], given)
+        key = tuple(column.name for column in declared.groups)
+        table.__init__(  # type: ignore[misc]
+            self.operator,
+            self.entity_parts,
+            given["name"],
+            declared.row_type,
+            key=key,
+            partition_of=self.partition_of,
+            view_rule=rule,
+        )
+        table.owner = self.owner
+        self.views.append(rule)
+        return table
 
     # As stored -----------------------------------------------------------------------------------------------
 

@@ -70,7 +70,7 @@ class TableDeclaration:
         # The compiled form takes this keyword for the parameter of `update`, positional-only or not.
         if "pk" in self.table.columns and all(column.name != "pk" for column in columns):
             self.problems.append("column 'pk' has the name of a parameter of ctx.rows(…): rename it")
-        if not columns and not self.problems:
+        if not columns and not self.problems and self.table.view_rule is None:
             self.problems.append("the primary key needs a column: key=…")
         for column in columns:
             if column.optional:

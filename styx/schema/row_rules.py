@@ -80,6 +80,8 @@ class RowRules:
     def _check_row(self, row: Any, data: bytes) -> None:
         try:
             self._table.check(row, data)
+            for view in self._table.views:
+                view.try_row(row)
         except (CheckViolation, UnsupportedValue):
             raise
         except Exception as error:  # noqa: BLE001 - a check of the app can raise anything

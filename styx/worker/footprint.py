@@ -275,6 +275,7 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     it has no cells. `pending_external` is the external call that the transaction has to wait for. `accesses`
     are the accesses to many entities at once, which have no cells. `here` is the slot itself, None if no function runs,
     and `local` its entities in phase 3. `rows` are the rows and ranges of the transaction here, None if there are none.
+    `together` are the paths of the partition functions here that run at once with others.
     Four fields belong to the last run: `raised` is its first exception in serial order, `lines` are the lines that its
     functions logged, `siblings` are the entries that a re-run touched although no invocation is on them, and `beside`
     what an unchanged one wrote to them.
@@ -303,6 +304,7 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     siblings: list[tuple[str, Any]] | None = None
     beside: Writes | None = None
     rows: TransactionRows | None = None
+    together: set[bytes] | None = None
 
     def add_line(self, line: Line) -> None:
         """As `Environment.add_line`."""

@@ -55,6 +55,7 @@ items = cart.table(
     was="goods",
     migrate=converted,
 )
+total = items.view("total", group_by="label", where=lambda row: row.quantity != MAX + 1, sum="quantity")
 parts = cart.table("parts", Part, key="id", references=[Ref("of", items, on_delete="cascade")], auto="unique")
 
 @cart.register
@@ -65,6 +66,7 @@ async def fill(ctx: Context, *quantities: int) -> list[int]:
         await ctx.rows(parts).insert(Part(number))
     await rows.delete(0)
     found = await rows.select(by="by_quantity", scan=True)
+    assert (await ctx.rows(total).get("x")).count == 0
     return [row.product for row in found] + [await ctx.rows(parts).count(scan=True)]
 
 app = App("shop", [cart], drops=["cart/old"])
@@ -76,7 +78,7 @@ def test_tables_come_back_as_they_were(load: Load) -> None:
     unpacked = unpack(pack(app, SECRET), SECRET)
     assert describe(unpacked) == describe(app)
     assert unpacked.drops == ("cart/old",)
-    assert [table.name for table in unpacked.tables.values()] == ["items", "parts"]
+    assert [table.name for table in unpacked.tables.values()] == ["items", "parts", "total"]
     items, parts = unpacked.tables["cart/items"], unpacked.tables["cart/parts"]
     assert parts.references[0].parent is items
     assert items.was == "goods"

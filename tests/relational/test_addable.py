@@ -173,3 +173,17 @@ def test_append_is_refused_where_a_key_is_read_or_given() -> None:
 
 class _Numbered(msgspec.Struct):
     id: int = 0
+
+
+def test_a_column_that_a_view_counts_is_refused() -> None:
+    operator = Operator("shop")
+    table = operator.table("rows", Row, key="id")
+    table.view("by_n", group_by="n", sum="money")
+    rows = Memory(operator).context(operator).rows(table)
+    done(rows.insert(Row(1)))
+    rows.add(1, weight=1)
+    for column in ("n", "money"):
+        with pytest.raises(BadQuery, match="the view 'by_n' of table shop/rows would have to know the row"):
+            table.increment({column: 1})
+    table.view("heavy", where=lambda row: row.weight > 5)
+    assert table.views[1].minds("weight")
