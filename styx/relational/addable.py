@@ -93,13 +93,14 @@ def _refusal(table: Table, name: str) -> str | None:
             return f"it is {named}, in which the row would move"
     if any(consequence.minds(name) for consequence in table.consequences):
         return "other entities have to know its value"
-    for view in table.views:
-        if view.minds(name):
-            return f"the {view.named} would have to know the row"
     view = next((view for view in table.views if view.minds(name)), None)
     if view is not None:
         return f"view {view.table.name!r} has to know its value"
-    declared = _declared(table, name)
+    return _refusal_of_type(table, _declared(table, name))
+
+
+def _refusal_of_type(table: Table, declared: inspect.Type) -> str | None:
+    """As `_refusal`, because of the column's type or the row's."""
     if type(declared) not in _KINDS:
         if isinstance(declared, inspect.UnionType):
             return "it is of more than one type, and None has no sum: give it the default 0"

@@ -68,10 +68,6 @@ class View:
         """As messages name it."""
         return f"view {self.table.name!r} of table {self.source.full_name}"
 
-    def minds(self, column: str) -> bool:
-        """Whether a column's value matters: then `rows.add` cannot add to it. `where` may look at any column."""
-        return self.where is not None or any(each.name == column for each in (*self.groups, *self.sums))
-
     def share(self, row: Any) -> Share | None:
         """What a row, as stored, gives to the view; None if it does not count: `where` says so, or a column of the
         group is None. Raises `UnsupportedValue` for a value that cannot be added up, and whatever `where` raises.
