@@ -33,10 +33,13 @@ _NAMES: Final = [name for name in ROW_STEPS for _ in range(2 if name in _OFTEN e
 
 def random_rows(rng: Random, request_id: str) -> Request:
     """One request for `proof.chaos_app.app`, at times for its local function."""
-    index = rng.randrange(len(PROGRAMMED))
-    key = request_key(key_of(index, rng.randrange(ENTITIES)))
+    if rng.random() < 0.3:
+        index, entity, program = 0, 0, _adding(rng, 0)
+    else:
+        index, entity, program = rng.randrange(len(PROGRAMMED)), rng.randrange(ENTITIES), _program(rng, 0)
     function = "near" if rng.random() < 0.2 else "run"
-    return Request(request_id, PROGRAMMED[index].name, key, function, _encode([_program(rng, 0)]))
+    key = request_key(key_of(index, entity))
+    return Request(request_id, PROGRAMMED[index].name, key, function, _encode([program]))
 
 
 def random_row_look(rng: Random, request_id: str) -> Request:
@@ -95,6 +98,22 @@ def _program(rng: Random, depth: int) -> Steps:
             steps.append(row_step(rng))
     if rng.random() < 0.3:
         steps.append(["mix", rng.randrange(100)] if rng.random() < 0.7 else ["keep"])
+    return steps
+
+
+def _adding(rng: Random, depth: int) -> Steps:
+    """Hardly anything but additions to two rows of one entity, also by calls."""
+    steps: Steps = []
+    for _ in range(rng.randint(1, 3)):
+        drawn, id, n = rng.random(), rng.randrange(2), rng.choice([-1, 1, 2])
+        if drawn < 0.25 and depth < 2:
+            steps.append(["call", rng.choice(["sync", "async", "async"]), ["at", 0, 0], _adding(rng, depth + 1)])
+        elif drawn < 0.35:
+            steps.append(["rows", "put", 1, id, 0, n])
+        elif drawn < 0.4:
+            steps.append(["rows", "get", rng.choice((1, _SUMS)), id])
+        else:
+            steps.append(["rows", "tally", _SUMS, id, n] if rng.random() < 0.6 else ["rows", "grow", 1, id, n])
     return steps
 
 
