@@ -106,8 +106,11 @@ def _adding(rng: Random, depth: int) -> Steps:
     steps: Steps = []
     for _ in range(rng.randint(1, 3)):
         drawn, id, n = rng.random(), rng.randrange(2), rng.choice([-1, 1, 2])
-        if drawn < 0.25 and depth < 2:
-            steps.append(["call", rng.choice(["sync", "async", "async"]), ["at", 0, 0], _adding(rng, depth + 1)])
+        if drawn < 0.3 and depth < 2:
+            call = ["call", rng.choice(["sync", "async", "async"]), ["at", 0, 0], _adding(rng, depth + 1)]
+            # By way of another slot a branch arrives behind a later one.
+            detour = rng.random() < 0.5
+            steps.append(["call", "async", ["at", rng.randrange(1, 3), rng.randrange(2)], [call]] if detour else call)
         elif drawn < 0.35:
             steps.append(["rows", "put", 1, id, 0, n])
         elif drawn < 0.4:

@@ -14,17 +14,21 @@ from styx.model.context import PATH_STEP_BYTES
 from styx.native.interpreted import native, plain_stores
 from styx.relational.increment import Increment, incremented
 from styx.worker.chains import concurrent
-from styx.worker.footprint import RowCell
+from styx.worker.footprint import EntityCell, RowCell
 
 
 @native
 @plain_stores
-class IncrementedRow(RowCell, eq=False, gc=False):
-    """`increments` are those that no later write of their chain has covered, by chain. `chain` stays None as long as
+class IncrementedRow(EntityCell, eq=False, gc=False):
+    """It has the place that a `RowCell` had.
+
+    `increments` are those that no later write of their chain has covered, by chain. `chain` stays None as long as
     nobody has touched the row. `sums`, by chain, are how many of its increments have been added up, and what is visible
     to it with them: the chains above a chain that runs have ended.
     """
 
+    table: str = ""
+    overwritten: list[bytes | None] | None = None
     increments: dict[bytes, list[Increment]] | None = None
     sums: dict[bytes, tuple[int, bytes | None]] | None = None
 
@@ -42,7 +46,7 @@ class IncrementedRow(RowCell, eq=False, gc=False):
             if not footprint.collided and any(concurrent(chain, other) for other in touched):
                 footprint.collided = True
         else:
-            self._keep(chain)
+            self._keep(values[chain])
         self._increments().pop(chain, None)
         self._sums().pop(chain, None)
         values[chain] = value
@@ -70,6 +74,13 @@ class IncrementedRow(RowCell, eq=False, gc=False):
         if footprint.rows_here().wrote(chain, self):
             footprint.collided = True
         return True
+
+    def _keep(self, last: bytes | None) -> None:
+        """As `RowCell._keep`."""
+        if self.overwritten is None:
+            self.overwritten = []
+        if last not in self.overwritten:
+            self.overwritten.append(last)
 
     def _touch(self, chain: bytes) -> None:
         """Notes a branch that reads or writes."""
@@ -163,3 +174,7 @@ class IncrementedRow(RowCell, eq=False, gc=False):
         """As `RowCell.writers`, with those who added."""
         _, values = self._shared()
         return [*values, *self._increments()]
+
+
+AnyRow = RowCell | IncrementedRow
+"""A row as a transaction sees it in the execution step."""

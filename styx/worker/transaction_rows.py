@@ -19,13 +19,13 @@ from styx.relational.index_range import Group, IndexRange, Position, RowKey, Tab
 from styx.worker.written_rows import WrittenIndex, WrittenRows
 
 if TYPE_CHECKING:
-    from styx.worker.footprint import RowCell
+    from styx.worker.incremented_row import AnyRow
 
 PAIRS_MAX: Final = 100_000
 """Pairs of a range and a row, of several branches in one group, above which they count as collided without a look: the
 transaction runs again in serial order, and is right.
 """
-_NO_CELLS: Final[dict[RowKey, RowCell]] = {}
+_NO_CELLS: Final[dict[RowKey, AnyRow]] = {}
 
 
 @native
@@ -56,7 +56,7 @@ class TransactionRows:
     def __init__(self, n_slots: int) -> None:
         self.n_slots = n_slots
         self.ranges: list[tuple[bytes, IndexRange]] = []
-        self.written: dict[str, dict[RowKey, RowCell]] = {}
+        self.written: dict[str, dict[RowKey, AnyRow]] = {}
         self.scanned: set[str] = set()
         self.again = WrittenRows()
         # What the only chain has written, once it has made a query; from the second chain on, `_beside` instead.
@@ -92,7 +92,7 @@ class TransactionRows:
         self.ranges.append((chain, wanted))
         return beside is not None and beside.read(chain, wanted, self.written)
 
-    def wrote(self, chain: bytes, cell: RowCell) -> bool:
+    def wrote(self, chain: bytes, cell: AnyRow) -> bool:
         """Notes a row that has been written. Returns whether a range collides with it."""
         cells = self.written.get(cell.table)
         if cells is None:
@@ -125,8 +125,8 @@ class _Group:
 
     def __init__(self) -> None:
         self.ranges: list[tuple[bytes, IndexRange]] = []
-        self.rows: dict[RowKey, RowCell] = {}
-        self.by_writer: dict[bytes, dict[RowKey, RowCell]] = {}
+        self.rows: dict[RowKey, AnyRow] = {}
+        self.by_writer: dict[bytes, dict[RowKey, AnyRow]] = {}
 
     @property
     def crowded(self) -> bool:
@@ -146,7 +146,7 @@ class _Branches:
         self._indexes: dict[str, list[TableIndex]] = {}
         self._groups: dict[tuple[TableIndex, Group], _Group] = {}
 
-    def read(self, chain: bytes, wanted: IndexRange, written: dict[str, dict[RowKey, RowCell]]) -> bool:
+    def read(self, chain: bytes, wanted: IndexRange, written: dict[str, dict[RowKey, AnyRow]]) -> bool:
         """Takes a range. Returns whether it collides with a write."""
         index, group = wanted.index, self._group(wanted, written)
         group.ranges.append((chain, wanted))
@@ -157,7 +157,7 @@ class _Branches:
                 return True
         return False
 
-    def wrote(self, chain: bytes, cell: RowCell) -> bool:
+    def wrote(self, chain: bytes, cell: AnyRow) -> bool:
         """Takes a write of `chain`. Returns whether a range collides with it."""
         collides = False
         for index in self._indexes.get(cell.table, ()):
@@ -171,15 +171,15 @@ class _Branches:
                 )
         return collides
 
-    def seen(self, wanted: IndexRange, chain: bytes, written: dict[str, dict[RowKey, RowCell]]) -> Iterable[RowCell]:
+    def seen(self, wanted: IndexRange, chain: bytes, written: dict[str, dict[RowKey, AnyRow]]) -> Iterable[AnyRow]:
         """The rows of the range's group that `chain`, or a chain above it, wrote."""
         by_writer = self._group(wanted, written).by_writer
-        found: dict[RowKey, RowCell] = {}
+        found: dict[RowKey, AnyRow] = {}
         for end in range(len(chain), -1, -PATH_STEP_BYTES):
             found.update(by_writer.get(chain[:end], _NO_CELLS))
         return found.values()
 
-    def _group(self, wanted: IndexRange, written: dict[str, dict[RowKey, RowCell]]) -> _Group:
+    def _group(self, wanted: IndexRange, written: dict[str, dict[RowKey, AnyRow]]) -> _Group:
         """The group of a range. All rows with an image in it are in it."""
         index = wanted.index
         indexes = self._indexes.setdefault(index.table, [])
@@ -189,7 +189,7 @@ class _Branches:
                 self._add(cell, index, None)
         return self._groups.setdefault((index, wanted.group), _Group())
 
-    def _add(self, cell: RowCell, index: TableIndex, chain: bytes | None) -> Images:
+    def _add(self, cell: AnyRow, index: TableIndex, chain: bytes | None) -> Images:
         """Takes the row, of which `chain` is the only writer that its groups may not know; None: all writers."""
         found = images(cell, index, self._n_slots)
         for place, _ in found.entries:
@@ -201,7 +201,7 @@ class _Branches:
         return found
 
 
-def images(cell: RowCell, index: TableIndex, n_slots: int) -> Images:
+def images(cell: AnyRow, index: TableIndex, n_slots: int) -> Images:
     """A written row's entries in an index of its table."""
     return images_of(cell.key, cell.images(), index, n_slots)
 

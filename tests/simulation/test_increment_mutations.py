@@ -15,7 +15,7 @@ from styx.relational.increment import Increment, incremented
 from styx.worker import increment_validation, range_validation, validation
 from styx.worker.current_cell import CurrentRow
 from styx.worker.footprint import Footprint, RowCell
-from styx.worker.incremented_row import IncrementedRow
+from styx.worker.incremented_row import AnyRow, IncrementedRow
 from styx.worker.local_cells import LocalRow
 from styx.worker.lock_phase import SlotLockPhase
 from styx.worker.slot import Slot
@@ -120,7 +120,7 @@ def increments_of_the_chains_above_are_not_seen(patch: pytest.MonkeyPatch) -> No
 def queries_do_not_see_own_increments(patch: pytest.MonkeyPatch) -> None:
     original = TransactionRows.wrote
 
-    def wrote(self: TransactionRows, chain: bytes, cell: RowCell) -> bool:
+    def wrote(self: TransactionRows, chain: bytes, cell: AnyRow) -> bool:
         return original(self, chain, cell) if cell.written else False
 
     patch.setattr(TransactionRows, "wrote", wrote)

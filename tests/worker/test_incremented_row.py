@@ -16,7 +16,7 @@ from styx.relational.row_type import RowType
 from styx.state.slot_state import SlotState
 from styx.state.table import Table
 from styx.worker.footprint import Footprint, RowCell
-from styx.worker.incremented_row import IncrementedRow
+from styx.worker.incremented_row import AnyRow, IncrementedRow
 from styx.worker.slot import Slot
 from tests.worker.test_footprint import footprint
 
@@ -58,9 +58,9 @@ class Transaction:
         self.footprint.here = self.slot
 
     @property
-    def cell(self) -> RowCell:
+    def cell(self) -> AnyRow:
         cell = self.slot.cell(self.footprint, ROWS, KEY)
-        assert isinstance(cell, RowCell)
+        assert isinstance(cell, RowCell | IncrementedRow)
         return cell
 
     def read(self, chain: str) -> int | None:
