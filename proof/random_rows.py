@@ -111,9 +111,11 @@ def _adding(rng: Random, depth: int) -> Steps:
             # By way of another slot a branch arrives behind a later one.
             detour = rng.random() < 0.5
             steps.append(["call", "async", ["at", rng.randrange(1, 3), rng.randrange(2)], [call]] if detour else call)
-        elif drawn < 0.35:
+        elif drawn < 0.38:
             steps.append(["rows", "put", 1, id, 0, n])
-        elif drawn < 0.4:
+        elif drawn < 0.44:
+            steps.append(["rows", "remove", 1, id])
+        elif drawn < 0.48:
             steps.append(["rows", "get", rng.choice((1, _SUMS)), id])
         else:
             steps.append(["rows", "tally", _SUMS, id, n] if rng.random() < 0.6 else ["rows", "grow", 1, id, n])
