@@ -46,6 +46,7 @@ MODULES: Final = (
     "model/unique_id",
     "native/compiled",
     "relational/index_range",
+    "relational/row_keys",
     "sequencer/sequencer",
     "state/slot_state",
     "state/sorted_index",

@@ -71,7 +71,10 @@ class RowStatements:
         data = store.read(table, key)
         if data is None:
             raise NoSuchRow(f"{self._named(table, key)} does not exist: insert it, or use put")
-        old = store.decoded(table, key, data)
+        return self.change(table, key, store.decoded(table, key, data), changes)
+
+    def change(self, table: Table, key: RowKey, old: Any, changes: dict[str, Any]) -> Any:
+        """Changes columns of a row that was read, and gives the row."""
         row = table.row_type.changed(old, changes)
         self._replace(table, key, old, row)
         return row

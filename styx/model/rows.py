@@ -19,7 +19,7 @@ from styx.model.row_store import RowStore
 from styx.model.waiting import DONE
 from styx.native.interpreted import native
 from styx.relational.index_range import LOWEST, Position, RowKey
-from styx.relational.query import Conditions, Plan, all_conditions
+from styx.relational.query import Conditions, Plan, all_conditions, changes_of
 from styx.relational.table import Table
 from styx.values.codec import shown
 
@@ -118,6 +118,22 @@ class Rows:
         except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
             raise self._doomed(error) from None
         return self._given("update", row)
+
+    def update_where(self, *given: Any, scan: bool = False, by: str | None = None, **conditions: Any) -> Result:
+        """Gives the rows that meet the conditions other values in the columns of a mapping, the first argument, and
+        gives these rows as they are then, a list; a mapping behind it has further conditions. Raises as `update` does.
+        """
+        self._may_write("update_where")
+        try:
+            changes, where = changes_of(given)
+            if where:
+                conditions = all_conditions(where, conditions)
+            found = self._found(self._table.plan(conditions, scan, by), conditions, False, 0, 0)
+            change, table = self._statements.change, self._table
+            rows = [change(table, key, row, changes) for key, row in found]
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return self._given("update_where", rows)
 
     def delete(self, pk: Any) -> Result:
         """Deletes a row, and gives whether it was there; raises `ReferenceViolation`."""

@@ -13,6 +13,7 @@ from styx.errors import BadQuery, CheckViolation, MissingIndex, UnsupportedValue
 from styx.relational.columns import Column
 from styx.relational.declarations import Check
 from styx.relational.explain import explanation
+from styx.relational.index_range import RowKey
 from styx.relational.partition_index import PartitionIndex, PartitionOf, PartitionPlans
 from styx.relational.query import (
     EQUAL,
@@ -26,14 +27,11 @@ from styx.relational.query import (
 )
 from styx.relational.reference import Reference
 from styx.relational.row_indexes import ColumnIndex, RowIndex
+from styx.relational.row_keys import Parts, RowKeys
 from styx.relational.row_type import RowType
 from styx.relational.table_declaration import TableDeclaration, all_of
 from styx.values.codec import TypedState, shown
 
-_SMALL: Final = 2**61
-"""Whole numbers below this magnitude fit 64 bits."""
-_SHORT_TEXT_CHARS: Final = 500
-"""A text of so few characters, if it is ASCII, is within every limit of a key."""
 PLANS_MAX: Final = 1_000
 """Kinds of queries of a table whose plans are kept."""
 
@@ -45,14 +43,14 @@ class Table:
     `entity_parts`: how many parts of a row's key are the entity's. `auto`: "unique", "serial" or None.
     `entity_indexes`: those over the rows of one entity. `across`: the queries over partitions, by the other indexes.
     `constrained`: rows are examined before they are written. `referenced_by`: references of tables that were declared
-    later, and its own to itself. `was`: the name that it had in an earlier version, "" if none. `migration` converts
+    later, and its own to itself. `key_parts`, `parts_of` and `primary_key`: as `of`, `of_row` and `primary_key` of
+    `RowKeys`. `was`: the name that it had in an earlier version, "" if none. `migration` converts
     rows that an earlier version stored. `given`: the arguments of `Operator.table` by name, but for these two.
     """
 
     __slots__ = (
         "_examined",
         "_plans",
-        "_quick_key",
         "across",
         "auto",
         "auto_default",
@@ -66,9 +64,12 @@ class Table:
         "given",
         "indexes",
         "key",
+        "key_parts",
         "migration",
         "name",
         "operator",
+        "parts_of",
+        "primary_key",
         "referenced_by",
         "references",
         "row_type",
@@ -114,6 +115,10 @@ class Table:
         self.row_type: RowType = declaration.row_type(row_type)
         self.columns: dict[str, Column] = self.row_type.columns
         self.key: tuple[Column, ...] = declaration.key(key)
+        keys = RowKeys(self.full_name, self.key, entity_parts)
+        self.key_parts: Callable[[Any], Parts] = keys.of
+        self.parts_of: Callable[[Any], Parts] = keys.of_row
+        self.primary_key: Callable[[RowKey], Any] = keys.primary_key
         self.indexes: tuple[RowIndex, ...] = declaration.indexes(indexes, references, partition_of)
         wide = tuple(index for index in self.indexes if isinstance(index, PartitionIndex))
         self.across = PartitionPlans(self.full_name, wide, self.columns)
@@ -141,8 +146,6 @@ class Table:
         )
         self.constrained = bool(self.checks or self._examined or self.unique or self.references)
         self._plans: dict[Any, Plan] = {}
-        kind = self.key[0].kind
-        self._quick_key: Any = kind.classes[0] if len(self.key) == 1 and kind is not None and kind.plain else None
 
     def __class_getitem__(cls, types: Any) -> Any:
         """`Table[Item]`: the type of its rows, for type checkers (`styx/typed.pyi`)."""
@@ -162,39 +165,6 @@ class Table:
     def encode_state(self) -> Callable[[Any], bytes]:
         """A row's bytes; raises `UnsupportedValue`."""
         return self.row_type.encode
-
-    # Keys --------------------------------------------------------------------------------------------------
-
-    def key_parts(self, pk: Any) -> tuple[str | int, ...]:
-        """The parts of a row's key behind its entity's, of a primary key: a value, or a tuple for several columns.
-
-        Raises `BadQuery`.
-        """
-        key = self.key
-        if type(pk) is self._quick_key and (-_SMALL < pk < _SMALL if type(pk) is int else _is_short(pk)):
-            return (pk,)
-        try:
-            if len(key) == 1:
-                return (key[0].key_part(pk),)
-            if type(pk) in (tuple, list) and len(pk) == len(key):
-                return tuple([column.key_part(value) for column, value in zip(key, pk, strict=True)])
-        except BadQuery as error:
-            raise BadQuery(f"table {self.full_name}: {error}") from None
-        names = ", ".join(column.name for column in key)
-        raise BadQuery(f"the primary key of table {self.full_name} is ({names}), got {shown(pk)}")
-
-    def parts_of(self, row: Any) -> tuple[str | int, ...]:
-        """As `key_parts`, of a row that was encoded."""
-        if self._quick_key is not None:
-            return self.key_parts(getattr(row, self.key[0].name))
-        return tuple([column.key_part(getattr(row, column.name)) for column in self.key])
-
-    def primary_key(self, key: tuple[Any, ...]) -> Any:
-        """The primary key, as `key_parts` takes it, of the key of a row."""
-        values = tuple(
-            [column.from_part(part) for column, part in zip(self.key, key[self.entity_parts :], strict=True)]
-        )
-        return values[0] if len(values) == 1 else values
 
     # Rows --------------------------------------------------------------------------------------------------
 
@@ -300,10 +270,6 @@ class Table:
         plan = self.plan(conditions, scan, by)
         plan.range_of((), conditions)
         return explanation(self, plan, conditions)
-
-
-def _is_short(text: str) -> bool:
-    return len(text) <= _SHORT_TEXT_CHARS and text.isascii()
 
 
 def _listed(names: list[str]) -> str:

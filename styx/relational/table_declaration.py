@@ -10,6 +10,7 @@ from styx.errors import ConfigurationError
 from styx.model.limits import INDEXES_PER_TABLE_MAX, NAME_CHARS_MAX
 from styx.relational.columns import Column
 from styx.relational.declarations import ON_DELETE, SCOPES, Check, Index, Ref, columns_of
+from styx.relational.index_decoder import index_decoder
 from styx.relational.partition_index import PartitionIndex, PartitionOf
 from styx.relational.query import plan_of
 from styx.relational.reference import Reference, equalities
@@ -119,7 +120,7 @@ class TableDeclaration:
                 equal,
                 order,
                 unique,
-                table.row_type.decode,
+                index_decoder(table.row_type, equal + order),
             )
         )
 
@@ -127,7 +128,7 @@ class TableDeclaration:
         self, name: str, equal: tuple[Column, ...], order: tuple[Column, ...], partition_of: PartitionOf
     ) -> None:
         table, number = self.table, len(self._indexes)
-        decode = table.row_type.decode
+        decode = index_decoder(table.row_type, equal + order)
         self._indexes.append(
             PartitionIndex(table.full_name, number, name, table.entity_parts, equal, order, decode, partition_of)
         )

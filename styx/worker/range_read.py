@@ -40,12 +40,13 @@ def _committed(slot: Slot, wanted: IndexRange, n_slots: int, layers: Layers) -> 
     read = slot.found.get(index.table) or slot.find(index.table)
     found: Found = []
     for position, key in slot.sorted_index(index, n_slots).walk(wanted.group, wanted.low, wanted.high, last > 0):
-        if not layers or not _hidden(key, layers):
-            data = read(key)
-            assert data is not None, "an index holds a row that its table does not"
-            found.append((position, key, data))
-            if len(found) == first or len(found) == last:
-                break
+        if layers and _hidden(key, layers):
+            continue
+        data = read(key)
+        assert data is not None, "an index holds a row that its table does not"
+        found.append((position, key, data))
+        if len(found) == first or len(found) == last:
+            break
     if last:
         found.reverse()
     return found
@@ -53,7 +54,10 @@ def _committed(slot: Slot, wanted: IndexRange, n_slots: int, layers: Layers) -> 
 
 def _hidden(key: RowKey, layers: Layers) -> bool:
     """Whether one of the layers has written the row."""
-    return any(key in layer.rows for layer in layers)
+    for layer in layers:  # noqa: SIM110 - compiled, a generator costs more than the look
+        if key in layer.rows:
+            return True
+    return False
 
 
 def count_range(slot: Slot, wanted: IndexRange, n_slots: int, layers: Layers) -> int:

@@ -36,7 +36,12 @@ class WrittenRows:
 
     def write(self, table: str, key: RowKey, value: bytes | None) -> None:
         """Takes one write; None: the row is deleted."""
-        self._writes.append({(table, key): value})
+        if self._sorted < len(self._writes):
+            self._sort()
+        by_table = self._by_table
+        if table not in by_table:
+            by_table[table] = []
+        by_table[table].append((key, value))
 
     def of(self, index: TableIndex, n_slots: int) -> WrittenIndex:
         """The rows in one index, with all writes so far."""
