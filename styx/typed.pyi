@@ -6,6 +6,7 @@ state without a declared type, and for a context without brackets: then everythi
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from decimal import Decimal
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, overload
 
 from typing_extensions import TypeVar
@@ -362,6 +363,8 @@ class Rows(_Rows, Generic[W]):
         by: str | None = None,
         **conditions: Any,
     ) -> Coroutine[Any, Any, list[W]]: ...
+    def add(self, pk: Any, **deltas: int | float | Decimal) -> Awaitable[None]: ...
+    def append(self, row: W) -> Coroutine[Any, Any, W]: ...
     def delete(self, pk: Any) -> Coroutine[Any, Any, bool]: ...
     def delete_where(
         self, *where: Mapping[str, Any], scan: bool = False, by: str | None = None, **conditions: Any

@@ -1,7 +1,8 @@
 """The statements that change rows, with the constraints of their tables, which each checks before it writes.
 
-Deleting a row also does what the references to it say. Whether a reference restricts the deletion is asked at the end,
-so that a row which the same statement deletes restricts nothing.
+A change of a row also makes the calls that its table's consequences give (`styx.model.consequence`), and adds to the
+table's views. Deleting a row also does what the references to it say. Whether a reference restricts the deletion is
+asked at the end, so that a row which the same statement deletes restricts nothing.
 """
 
 from __future__ import annotations
@@ -71,12 +72,37 @@ class RowStatements:
         data = store.read(table, key)
         if data is None:
             raise NoSuchRow(f"{self._named(table, key)} does not exist: insert it, or use put")
-        return self.change(table, key, store.decoded(table, key, data), changes)
-
-    def change(self, table: Table, key: RowKey, old: Any, changes: dict[str, Any]) -> Any:
-        """Changes columns of a row that was read, and gives the row."""
+        old = store.decoded(table, key, data)
         row = table.row_type.changed(old, changes)
         self._replace(table, key, old, row)
+        return row
+
+    def change(self, table: Table, key: RowKey, old: Any, row: Any) -> None:
+        """Puts a row in the place of one, `old`, that has its key."""
+        self._replace(table, key, old, row)
+
+    def add(self, table: Table, pk: Any, deltas: dict[str, Any]) -> None:
+        """Adds to columns of a row without reading them."""
+        store = self._store
+        key = store.entity + table.key_parts(pk)
+        if not store.add(table, key, table.increment(deltas)):
+            raise NoSuchRow(f"{self._named(table, key)} does not exist: insert it before something is added to it")
+
+    def append(self, table: Table, row: Any) -> Any:
+        """Inserts a row with a key that the engine makes, and gives it. No row can have the key, so none is read."""
+        if table.auto != "unique":
+            serial = "a serial number is a read of the one before" if table.auto else "the engine makes no keys for it"
+            raise BadQuery(
+                f'rows(…).append is for tables with auto="unique", and {table.full_name} has none: {serial}; use insert'
+            )
+        row, made = self._with_key(table, row)
+        data = table.row_type.encode(row)
+        if not made:
+            raise BadQuery(
+                f"rows(…).append to table {table.full_name} makes the key, and the row has one already: leave "
+                f"{table.key[0].name}= out, or use insert"
+            )
+        self._write(table, self._store.entity + table.parts_of(row), row, data)
         return row
 
     def delete(self, table: Table, key: RowKey) -> bool:
@@ -95,21 +121,43 @@ class RowStatements:
         made = store.context.unique_id() if table.auto == "unique" else store.next_serial(table)
         return table.row_type.changed(row, {column: made}), True
 
+    def _change(self, table: Table, key: RowKey, data: bytes | None) -> None:
+        """Writes a row that meets all constraints or, with None, deletes it; with all that this implies elsewhere."""
+        if table.consequences or table.views:
+            self._imply(table, key, data)
+        self._store.write(table, key, data)
+
+    def _imply(self, table: Table, key: RowKey, data: bytes | None) -> None:
+        """What the row was and what it is to be are both read from their bytes, so that an index or a view that is
+        made anew finds the same.
+        """
+        store = self._store
+        before = store.read(table, key)
+        old = None if before is None else store.decoded(table, key, before)
+        new = None if data is None else store.decoded(table, key, data)
+        for view in table.views:
+            for share in view.shares(old, new):
+                store.add(view.table, store.entity + share.group, view.increment(share))
+        context = store.context
+        for consequence in table.consequences:
+            for call in consequence.calls(key, old, new):
+                context.call_async(call.operator, call.function, call.key, call.params)
+
     # Constraints -------------------------------------------------------------------------------------------
 
     def _write(self, table: Table, key: RowKey, row: Any, data: bytes) -> None:
         """Writes an encoded row that meets all constraints."""
         if not table.constrained:
-            self._store.write(table, key, data)
+            self._change(table, key, data)
             return
         row = table.as_stored(row, data)
         if table.checks or table.delicate:
-            table.check(row)
+            table.check(row, data)
         for index in table.unique:
             self._check_unique(table, index, key, row)
         for reference in table.references:
             self._check_parent(table, reference, key, row)
-        self._store.write(table, key, data)
+        self._change(table, key, data)
 
     def _replace(self, table: Table, key: RowKey, old: Any, row: Any, broken: Reference | None = None) -> None:
         """As `_write`, in the place of a row whose constraints held: what did not change need not be asked again.
@@ -122,18 +170,18 @@ class RowStatements:
                 f"{self._named(table, key)}: its primary key cannot be changed; delete it and insert it anew"
             )
         if not table.constrained:
-            self._store.write(table, key, data)
+            self._change(table, key, data)
             return
         row = table.as_stored(row, data)
         if table.checks or table.delicate:
-            table.check(row)
+            table.check(row, data)
         for index in table.unique:
             if index.values(old) != index.values(row):
                 self._check_unique(table, index, key, row)
         for reference in table.references:
             if reference is broken or reference.parent_key(old) != reference.parent_key(row):
                 self._check_parent(table, reference, key, row)
-        self._store.write(table, key, data)
+        self._change(table, key, data)
 
     def _check_unique(self, table: Table, index: ColumnIndex, key: RowKey, row: Any) -> None:
         """Reads whether another row has the place in a unique index, which has one row at most."""
@@ -168,15 +216,16 @@ class RowStatements:
 
     def delete_existing(self, table: Table, keys: list[RowKey]) -> None:
         """Deletes rows that are there, and does with the rows that refer to them what their references say."""
-        store = self._store
         for key in keys:
-            store.write(table, key, None)
-        if not table.referenced_by:
+            self._change(table, key, None)
+        if not table.referenced_by and not table.referrers:
             return
         deleted = [(table, key) for key in keys]
         restricted: list[tuple[Reference, RowKey]] = []
         while deleted:
             parent, key = deleted.pop()
+            for entries in parent.referrers:
+                entries.parent_deleted(self._store.context, key)
             for reference in parent.referenced_by:
                 if reference.on_delete == "restrict":
                     restricted.append((reference, key))
@@ -191,7 +240,7 @@ class RowStatements:
         found = store.scan(reference.children_of(store.entity, key[reference.parent.entity_parts :], False))
         if reference.on_delete == "cascade":
             for child_key, _ in found:
-                store.write(child, child_key, None)
+                self._change(child, child_key, None)
             return [(child, child_key) for child_key, _ in found]
         for child_key, data in found:
             old = store.decoded(child, child_key, data)

@@ -1,8 +1,9 @@
 """The names of a slot's tables, and what belongs to whom: values, sequences and rows of an operator's entities.
 
 The table `cart` holds the values of the operator's entities, `cart/<sequences>` their sequences, and `cart/items` the
-rows of the declared table `items`. No operator's name has a `/`, and no declared table is named `<sequences>`. The key
-of a sequence or row begins with its entity's key. An entity *has state* if it has any of the three: then it must be
+rows of the declared table `items`, and `cart/<view open>` those of the view `open`, which the engine makes of other
+rows. No operator's name has a `/`, and no declared table has a `<` in its name. The key of a sequence or row begins
+with its entity's key. An entity *has state* if it has any of the three: then it must be
 found again, and its operator must stay. Only values count as entities.
 """
 
@@ -18,11 +19,22 @@ if TYPE_CHECKING:
     from styx.model.operator import Operator
 
 _SEPARATOR: Final = "/"
+_VIEW: Final = "/<view "
 
 
 def row_table(operator: str, name: str) -> str:
     """The name of the table that holds the rows of an operator's declared table."""
     return f"{operator}{_SEPARATOR}{name}"
+
+
+def view_table(operator: str, name: str) -> str:
+    """The name of the table that holds the rows of a view of an operator's table."""
+    return f"{operator}{_VIEW}{name}>"
+
+
+def holds_view(table: str) -> bool:
+    """Whether the table holds rows of a view, which can be made anew of other rows."""
+    return _VIEW in table
 
 
 def owner_of(table: str) -> str:
@@ -63,7 +75,7 @@ def entities_of(operator: Operator, table: str, keys: Iterable[Any]) -> Iterable
         return [key[:-1] for key in keys]
     parts = len(operator.key_type.parts)
     if operator.key_type.scalar is not None:
-        return [key[0] if len(key) > 1 else key for key in keys]
+        return [key[0] if len(key) > 1 or (key and holds_view(table)) else key for key in keys]
     return [key[:parts] for key in keys]
 
 

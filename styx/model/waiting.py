@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from styx.model.calls_to_all import calls_to_all
 from styx.model.function_spec import MadeCall
 from styx.values.codec import decode_plain, shown
 from styx.values.reading import Reading
@@ -21,12 +22,21 @@ if TYPE_CHECKING:
     from styx.model.sequence import EntitySequence
 
 
+ALONE: Final = -1
+"""In place of the last number: the call was made by itself."""
+
+
 class SyncCall(NamedTuple):
-    """Yielded to the executor: run call `number` of this context and resume me with its encoded result."""
+    """Yielded to the executor: run call `number` of this context and resume me with its encoded result.
+
+    `last`: the calls from this one to number `last` have been made together. Whoever knows that their order does not
+    matter may run them at once, and resume me with the list of all their results.
+    """
 
     context: Context
     number: int
     call: MadeCall
+    last: int = ALONE
 
 
 class ExternalCall(NamedTuple):
@@ -39,7 +49,7 @@ class ExternalCall(NamedTuple):
 
 
 @types.coroutine
-def suspend(request: SyncCall | ExternalCall) -> Generator[SyncCall | ExternalCall, bytes, bytes]:
+def suspend(request: SyncCall | ExternalCall) -> Generator[SyncCall | ExternalCall, Any, Any]:
     return (yield request)
 
 
@@ -57,15 +67,14 @@ async def call(context: Context, operator: Any, function: Any, key: Any, params:
 
 
 async def call_all(context: Context, operator: Any, function: Any, params: Any) -> list[Any]:
-    """The coroutine of `Context.call_all`. The partitions run one after the other, so that none sees less than in the
-    serial order.
-    """
-    partitions, name, count = context._all_partitions(operator, function)
-    results = []
-    for number in range(count):
-        request = context._sync_call(partitions, name, number, params)
-        data = await suspend(request)
-        results.append(request.call.function.decode_result(data))
+    """The coroutine of `Context.call_all`."""
+    requests = context._sync_calls(calls_to_all(context, True, operator, function, params))
+    decode, results = requests[0].call.function.decode_result, list[Any]()
+    for request in requests:
+        given = await suspend(request)
+        if type(given) is list:
+            return [decode(data) for data in given]
+        results.append(decode(given))
     return results
 
 

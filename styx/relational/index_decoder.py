@@ -16,9 +16,11 @@ from styx.values.codec import TypedState
 
 
 def index_decoder(row_type: RowType, columns: Iterable[Column]) -> Callable[[bytes], Any]:
-    """A function from a row's bytes to an object with these columns, whose values are those of `row_type.decode`."""
-    narrow = _narrow(row_type.declared, {column.name for column in columns})
-    whole = row_type.decode
+    """A function from a row's bytes to an object with these columns, whose values are those of
+    `row_type.decode_columns`.
+    """
+    whole = row_type.decode_columns
+    narrow = None if row_type.runs_code else _narrow(row_type.declared, {column.name for column in columns})
     if narrow is None:
         return whole
     unpack = TypedState(narrow).unpack
@@ -26,18 +28,14 @@ def index_decoder(row_type: RowType, columns: Iterable[Column]) -> Callable[[byt
     def decode(data: bytes) -> Any:
         try:
             return unpack(data)
-        except Exception:  # noqa: BLE001 - defaults that are not stored, or what another version stored
+        except Exception:  # noqa: BLE001 - what another version stored, or what does not fit
             return whole(data)
 
     return decode
 
 
 def _narrow(declared: Any, wanted: set[str]) -> Any:
-    """A type that reads these columns of an encoded row, None if only `declared` can: its own code may set columns, and
-    a tag comes before them.
-    """
-    if hasattr(declared, "__post_init__"):
-        return None
+    """A type that reads these columns of an encoded row, None if there is none because a tag comes before them."""
     if dataclasses.is_dataclass(declared):
         hints = get_type_hints(declared, include_extras=True)
         return msgspec.defstruct("Narrow", [(name, hints[name]) for name in hints if name in wanted])

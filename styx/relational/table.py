@@ -9,10 +9,12 @@ from collections.abc import Callable
 from types import GenericAlias
 from typing import Any, Final
 
-from styx.errors import BadQuery, CheckViolation, MissingIndex, UnsupportedValue
+from styx.errors import BadQuery, CheckViolation, ConfigurationError, MissingIndex, UnsupportedValue
+from styx.relational.addable import Kinds, addable_kind, increment
 from styx.relational.columns import Column
 from styx.relational.declarations import Check
 from styx.relational.explain import explanation
+from styx.relational.increment import Increment
 from styx.relational.index_range import RowKey
 from styx.relational.partition_index import PartitionIndex, PartitionOf, PartitionPlans
 from styx.relational.query import (
@@ -26,10 +28,13 @@ from styx.relational.query import (
     plan_of,
 )
 from styx.relational.reference import Reference
+from styx.relational.reference_declaration import ReferenceDeclaration
 from styx.relational.row_indexes import ColumnIndex, RowIndex
 from styx.relational.row_keys import Parts, RowKeys
 from styx.relational.row_type import RowType
 from styx.relational.table_declaration import TableDeclaration, all_of
+from styx.relational.view import View
+from styx.relational.view_declaration import ViewDeclaration
 from styx.values.codec import TypedState, shown
 
 PLANS_MAX: Final = 1_000
@@ -43,12 +48,16 @@ class Table:
     `entity_parts`: how many parts of a row's key are the entity's. `auto`: "unique", "serial" or None.
     `entity_indexes`: those over the rows of one entity. `across`: the queries over partitions, by the other indexes.
     `constrained`: rows are examined before they are written. `referenced_by`: references of tables that were declared
-    later, and its own to itself. `key_parts`, `parts_of` and `primary_key`: as `of`, `of_row` and `primary_key` of
-    `RowKeys`. `was`: the name that it had in an earlier version, "" if none. `migration` converts
-    rows that an earlier version stored. `given`: the arguments of `Operator.table` by name, but for these two.
+    later, and its own to itself. `foreign`: the references to other entities and their rows. `referrers`: those of
+    other entities' rows to rows of this table (`styx.model.reference_entries`). `owner`: the operator. `consequences`:
+    what changes of rows imply elsewhere (`styx.model.consequence`). `key_parts`, `parts_of` and `primary_key`: as `of`,
+    `of_row` and `primary_key` of `RowKeys`. `was`: the name that it had in an earlier version, "" if none. `migration`
+    converts rows that an earlier version stored. `given`: the arguments of `Operator.table` by name, but for these two.
+    `views` are those of its rows. `view_rule`: what the engine keeps in it, if it is a view itself; None otherwise.
     """
 
     __slots__ = (
+        "_addable",
         "_examined",
         "_plans",
         "across",
@@ -56,10 +65,12 @@ class Table:
         "auto_default",
         "checks",
         "columns",
+        "consequences",
         "constrained",
         "delicate",
         "entity_indexes",
         "entity_parts",
+        "foreign",
         "full_name",
         "given",
         "indexes",
@@ -68,14 +79,20 @@ class Table:
         "migration",
         "name",
         "operator",
+        "owner",
+        "partition_of",
         "parts_of",
         "primary_key",
         "referenced_by",
         "references",
+        "referrers",
         "row_type",
         "unique",
+        "view_rule",
+        "views",
         "was",
     )
+    owner: Any
 
     def __init__(
         self,
@@ -92,6 +109,7 @@ class Table:
         was: str = "",
         migration: Any = None,
         partition_of: PartitionOf,
+        view_rule: View | None = None,
     ) -> None:
         indexes, checks, references = all_of(indexes), all_of(checks), all_of(references)
         self.given = {
@@ -106,9 +124,11 @@ class Table:
         declaration = TableDeclaration(self)
         self.operator = operator
         self.name = name
+        self.view_rule: View | None = view_rule
+        self.views: list[View] = []
         declaration.check_name()
         self.migration = migration
-        self.full_name = f"{operator}/{name}"
+        self.full_name = f"{operator}/{name}" if view_rule is None else f"{operator}/<view {name}>"
         self.was = was
         declaration.check_was(was)
         self.entity_parts = entity_parts
@@ -121,6 +141,7 @@ class Table:
         self.primary_key: Callable[[RowKey], Any] = keys.primary_key
         self.indexes: tuple[RowIndex, ...] = declaration.indexes(indexes, references, partition_of)
         wide = tuple(index for index in self.indexes if isinstance(index, PartitionIndex))
+        self.partition_of = partition_of
         self.across = PartitionPlans(self.full_name, wide, self.columns)
         self.entity_indexes: tuple[RowIndex, ...] = tuple(each for each in self.indexes if each not in wide)
         self.checks: tuple[Check, ...] = declaration.checks(checks)
@@ -128,7 +149,11 @@ class Table:
         self.auto_default: Any = declaration.auto_default(auto)
         self.references: tuple[Reference, ...] = ()
         self.referenced_by: list[Reference] = []
-        self.references = declaration.references(references)
+        self.consequences: list[Any] = []
+        self.referrers: list[Any] = []
+        self.references, self.foreign = ReferenceDeclaration(self, declaration.problems, declaration.columns).made(
+            references
+        )
         declaration.end()
         for reference in self.references:
             reference.parent.referenced_by.append(reference)
@@ -146,6 +171,7 @@ class Table:
         )
         self.constrained = bool(self.checks or self._examined or self.unique or self.references)
         self._plans: dict[Any, Plan] = {}
+        self._addable: Kinds = {}
 
     def __class_getitem__(cls, types: Any) -> Any:
         """`Table[Item]`: the type of its rows, for type checkers (`styx/typed.pyi`)."""
@@ -153,6 +179,54 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.full_name!r})"
+
+    # Views -------------------------------------------------------------------------------------------------
+
+    def view(
+        self,
+        name: str,
+        *,
+        group_by: Any = (),
+        where: Callable[[Any], Any] | None = None,
+        count: bool = True,
+        sum: Any = (),
+        scope: str = "entity",
+    ) -> Table:
+        """Declares a view of this table: the engine keeps, in each transaction that changes rows, how many rows each
+        group has and the sums of some of their columns. `ctx.rows(view)` reads it.
+
+        `group_by`: the column, or columns, whose values are a group; without any all rows are one group. `where` gets
+        a row and says whether it counts; it must be pure. `sum`: columns of int or Decimal, which may be None, to be
+        added up. `count` is True: a view always counts. `scope`: "entity", groups are those of one entity.
+
+        A row of the view has the columns of the group, `count`, and the sums under the names of their columns.
+        Raises `ConfigurationError` that says all that is wrong.
+        """
+        given = {"name": name, "group_by": group_by, "where": where, "count": count, "sum": sum, "scope": scope}
+        return self.declare_view(Table.__new__(Table), **given)
+
+    def declare_view(self, table: Table, **given: Any) -> Table:
+        """Makes the view of an empty table, to which functions may refer already; as `view`."""
+        if self.owner.taken_by:
+            raise ConfigurationError(
+                f"view {shown(given['name'])} of table {self.full_name}: operator {self.operator!r} is in the app "
+                f"{self.owner.taken_by!r} already; declare all views before App(…) takes the operator"
+            )
+        declared = ViewDeclaration(self, **given)
+        rule = View(self, table, declared.groups, declared.sums, given["where"], given["scope"], given)
+        key = tuple(column.name for column in declared.groups)
+        table.__init__(  # type: ignore[misc]
+            self.operator,
+            self.entity_parts,
+            given["name"],
+            declared.row_type,
+            key=key,
+            partition_of=self.partition_of,
+            view_rule=rule,
+        )
+        table.owner = self.owner
+        self.views.append(rule)
+        return table
 
     # As stored -----------------------------------------------------------------------------------------------
 
@@ -181,9 +255,10 @@ class Table:
                 return decode(data)
         return row
 
-    def check(self, row: Any) -> None:
+    def check(self, row: Any, data: bytes) -> None:
         """Raises `UnsupportedValue` for a value that an index cannot order, `CheckViolation` for the first check that
-        the row does not meet, and whatever a check raises. The row is as `as_stored` gives it.
+        the row does not meet or that changes it, and whatever a check raises. `data` are the row's bytes, and the row
+        is as `as_stored` gives it.
         """
         for column in self.delicate:
             try:
@@ -194,6 +269,18 @@ class Table:
             function = check.function
             if not function(row):
                 raise CheckViolation(f"table {self.full_name}: {shown(row)} does not meet the check {check.name!r}")
+        if self.checks and not self.row_type.has_bytes(row, data):
+            # What looks at the row next, such as a unique index, would see another one than the one that is stored.
+            names = " or ".join([repr(check.name) for check in self.checks])
+            raise CheckViolation(f"table {self.full_name}: the check {names} changed the row; a check only looks at it")
+
+    def increment(self, deltas: dict[str, Any]) -> Increment:
+        """What `rows.add` adds, of the deltas by column; raises `BadQuery` for what cannot be added."""
+        kinds = self._addable
+        for name in deltas:
+            if name not in kinds:
+                kinds[name] = addable_kind(self, name)
+        return increment(self, kinds, deltas)
 
     # Queries -----------------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ from styx.model.execution import (
 from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
-from styx.model.table_names import entry_name, holds_rows, holds_sequences, owner_of
+from styx.model.table_names import entry_name, holds_rows, holds_sequences, holds_view, owner_of
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more, transaction_limits
 from styx.protocol.frames import decode_outcome
@@ -137,7 +137,7 @@ class SerialReference:
         for name, values in changed.writes.items():
             tables[name] = without_deleted({**tables.get(name, {}), **values})
         for name, table in tables.items():
-            if not holds_sequences(name):
+            if not holds_sequences(name) and not holds_view(name):
                 self._read_all(name, table, tables)
         self.state = {(name, key): data for name, table in tables.items() for key, data in table.items()}
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import styx
-from styx import Check, ConfigurationError, Index, Operator, Ref
+from styx import App, Check, ConfigurationError, Index, Operator, Ref
 
 
 class Item(msgspec.Struct, array_like=True):
@@ -130,15 +130,22 @@ def test_a_name_is_used_once() -> None:
         operator.table("items", Item, key="product")
 
 
+def test_an_operator_in_an_app_gets_no_more_tables() -> None:
+    operator = Operator("shop")
+    operator.table("rows", Item, key="product")
+    App("market", [operator])
+    told = r"operator 'shop' is in the app 'market' already, .* 'more': declare all tables before App\(…\)"
+    with pytest.raises(ConfigurationError, match=told):
+        operator.table("more", Item, key="product")
+    refused = Operator("other")
+    with pytest.raises(ConfigurationError, match="two operators"):
+        App("market", [refused, refused])
+    refused.table("rows", Item, key="product")
+
+
 def test_a_row_type_is_a_struct_or_dataclass() -> None:
     with pytest.raises(ConfigurationError, match=r"a row type is a msgspec\.Struct or a dataclass, not int"):
         cart().table("items", int, key="product")
-
-
-def test_rows_of_another_operator_cannot_be_referred_to() -> None:
-    items = cart().table("items", Item, key="product")
-    with pytest.raises(ConfigurationError, match="cart/items is another operator's; only rows of the same entity"):
-        Operator("order").table("lines", Item, key="product", references=Ref("product", items))
 
 
 def test_an_engines_key_needs_a_default() -> None:
