@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from styx.errors import BadArguments, ConfigurationError, UnknownOperator
+from styx.model.consequence import Consequence
 from styx.model.function_spec import FunctionSpec
 from styx.model.internal_operator import InternalOperator
 from styx.model.operator import Operator
@@ -106,6 +107,13 @@ class App:
     def owner(self, name: str) -> Operator | InternalOperator | None:
         """The operator whose entities have state under this name, an internal one among them; None if there is none."""
         return self._owners.get(name)
+
+    def entries(self) -> Iterator[tuple[Table, Consequence]]:
+        """The tables whose rows imply entries elsewhere, with what implies them."""
+        for table in self.tables.values():
+            for consequence in table.consequences:
+                if consequence.entries is not None:
+                    yield table, consequence
 
     def table(self, full_name: str) -> Table | None:
         """The table whose rows a slot keeps under this name, such as `cart/items`, or a table of an internal operator;

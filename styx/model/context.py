@@ -28,6 +28,7 @@ from styx.errors import (
     ValueTooLarge,
 )
 from styx.model import read_only
+from styx.model.app_search import find
 from styx.model.call_limit import call_limit_error
 from styx.model.calls_to_all import calls_to_all
 from styx.model.cell import Cell, Environment
@@ -88,9 +89,8 @@ class Context(msgspec.Struct, eq=False):
     All methods raise `ContextClosed` afterwards. An error raised by a method dooms the transaction even if the function
     catches it: a lost write must not look like a success. `_called` counts the functions that the transaction has
     called so far, this one's calls included, as far as the executor knows (large arguments and results as several);
-    `_left` the operations on state that remain,
-    `CLOSED` once the function has ended. `_begun` is the last coroutine that a method gave, and `_open` are
-    those before it that had not ended when the next one began: a function that awaits them in turn needs no list.
+    `_left` the operations on state that remain, `CLOSED` once the function has ended. `_begun` is the last coroutine
+    that a method gave, `_open` those before it that had not ended then: mostly none, so there is no list.
 
     A Struct, because one is made for every call: its fields from `_chain_id` on are the executor's
     (`styx.worker.invocation`), so that none has to be set after it is made.
@@ -263,6 +263,10 @@ class Context(msgspec.Struct, eq=False):
             self._calls = calls
         else:
             self._calls += calls
+
+    def find(self, table: Any, index: str, *where: Any, **given: Any) -> Coroutine[Any, Any, Any]:
+        """Rows by an app-wide index, as `[(entity's key, primary key), …]`: `ctx.find(users, "by_email", email="x")`."""
+        return self._begin(find(self, table, index, where, given))
 
     def _given(self, value: Any, method: str, table: str) -> Coroutine[Any, Any, Any]:
         """The awaitable of what a method has read or done."""

@@ -13,6 +13,7 @@ from types import GenericAlias
 from typing import Any, Final, TypeVar, overload
 
 from styx.errors import ConfigurationError, UnknownFunction
+from styx.model.app_index import AppIndex
 from styx.model.entity_handle import EntityReference
 from styx.model.function_spec import BUILT_IN, NO_HINTS, FunctionSpec, Hints, UserFunction
 from styx.model.internal_operator import InternalOperator
@@ -227,6 +228,10 @@ class Operator:
         table.owner = self
         table.__init__(self.name, len(self.key_type.parts) or 1, name, row_type, **given)  # type: ignore[misc]
         self.tables[name] = table
+        for declared in table.app_wide:
+            index = AppIndex(table, declared, self.key_type)
+            table.consequences.append(index)
+            self.internal.append(index.operator)
         connect(table)
         return table
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from styx.model.context import Context
     from styx.model.sequence import EntitySequence
 
+FIND: Final = "Context.find"
+"""What Python calls the coroutine of `ctx.find` in its messages."""
+
 
 ALONE: Final = -1
 """In place of the last number: the call was made by itself."""
@@ -123,6 +126,8 @@ def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
         operator = getattr(begun["operator"], "name", begun["operator"])
         called = f"{_name(operator)}.{_name(begun['function'])}"
         return f"made a call to all partitions, {called}, and did not await it: write `await ctx.call_all(…)`"
+    if coroutine.__qualname__ == FIND:
+        return f"did not await its ctx.find by index {shown(begun['index'])}: write `await ctx.find(…)`"
     if coroutine.cr_code in (next_number.__code__, last_number.__code__):
         asked = "next" if coroutine.cr_code is next_number.__code__ else "last"
         return f"did not await {asked}() of its {begun['sequence']}: write `await ctx.sequence(…).{asked}()`"

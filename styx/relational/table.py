@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from styx.errors import BadQuery, CheckViolation, ConfigurationError, MissingIndex, UnsupportedValue
 from styx.relational.addable import Kinds, addable_kind, increment
+from styx.relational.app_wide import AppWideIndex
 from styx.relational.columns import Column
 from styx.relational.declarations import Check
 from styx.relational.explain import explanation
@@ -47,6 +48,7 @@ class Table:
     `full_name`: `cart/items`, under which a slot keeps the rows. `indexes`: number 0 is the primary key.
     `entity_parts`: how many parts of a row's key are the entity's. `auto`: "unique", "serial" or None.
     `entity_indexes`: those over the rows of one entity. `across`: the queries over partitions, by the other indexes.
+    `app_wide`: the declared indexes over all entities, which are not among `indexes`.
     `constrained`: rows are examined before they are written. `referenced_by`: references of tables that were declared
     later, and its own to itself. `foreign`: the references to other entities and their rows. `referrers`: those of
     other entities' rows to rows of this table (`styx.model.reference_entries`). `owner`: the operator. `consequences`:
@@ -61,6 +63,7 @@ class Table:
         "_examined",
         "_plans",
         "across",
+        "app_wide",
         "auto",
         "auto_default",
         "checks",
@@ -140,6 +143,7 @@ class Table:
         self.parts_of: Callable[[Any], Parts] = keys.of_row
         self.primary_key: Callable[[RowKey], Any] = keys.primary_key
         self.indexes: tuple[RowIndex, ...] = declaration.indexes(indexes, references, partition_of)
+        self.app_wide: tuple[AppWideIndex, ...] = tuple(declaration.app_wide)
         wide = tuple(index for index in self.indexes if isinstance(index, PartitionIndex))
         self.partition_of = partition_of
         self.across = PartitionPlans(self.full_name, wide, self.columns)
@@ -337,6 +341,11 @@ class Table:
         for index in self.entity_indexes:
             if index.name == name:
                 return index
+        if any(each.name == name for each in self.app_wide):
+            raise BadQuery(
+                f"table {self.full_name}: index {name!r} is over the rows of all entities: "
+                f"await ctx.find({self.name}, {name!r}, …) gives the keys of the rows"
+            )
         known = ", ".join(index.name for index in self.entity_indexes)
         raise BadQuery(f"table {self.full_name} has no index {shown(name)}; it has: {known}")
 

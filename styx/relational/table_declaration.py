@@ -7,7 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from styx.errors import ConfigurationError
-from styx.model.limits import INDEXES_PER_TABLE_MAX, NAME_CHARS_MAX
+from styx.model.limits import APP_INDEXES_PER_TABLE_MAX, INDEXES_PER_TABLE_MAX, NAME_CHARS_MAX
+from styx.relational.app_wide import AppWideIndex
 from styx.relational.columns import Column
 from styx.relational.declarations import SCOPES, Check, Index, Ref, columns_of
 from styx.relational.index_decoder import index_decoder
@@ -37,6 +38,7 @@ class TableDeclaration:
     def __init__(self, table: Table) -> None:
         self.table = table
         self.problems: list[str] = []
+        self.app_wide: list[AppWideIndex] = []
         self._indexes: list[RowIndex] = []
 
     def end(self) -> None:
@@ -94,16 +96,22 @@ class TableDeclaration:
             self._check_index(index)
             what = f"index {index.name!r}"
             equal, order = self.columns(what, index.equal), self.columns(what, index.order)
-            if index.scope == "partition":
+            if index.scope == "app":
+                self.app_wide.append(AppWideIndex(table.full_name, index.name, equal, index.unique))
+            elif index.scope == "partition":
                 self._add_across(index.name, equal, order, partition_of)
             else:
                 self._add(index.name, equal, order, index.unique)
-        names = Counter(index.name for index in self._indexes)
+        names = Counter([*(index.name for index in self._indexes), *(index.name for index in self.app_wide)])
         self.problems += [f"two indexes are named {name!r}" for name, times in names.items() if times > 1]
         for reference in all_of(references):
             known = isinstance(reference, Ref) and all(name in table.columns for name in reference.columns)
             if known and inside_entity(table, reference):
                 self._add_for(tuple(table.columns[name] for name in reference.columns))
+        if len(self.app_wide) > APP_INDEXES_PER_TABLE_MAX:
+            self.problems.append(
+                f"it has {len(self.app_wide)} app-wide indexes; the limit is {APP_INDEXES_PER_TABLE_MAX}"
+            )
         if len(self._indexes) - 1 > INDEXES_PER_TABLE_MAX:
             self.problems.append(
                 f"it has {len(self._indexes) - 1} indexes, those of its references included; the limit is "
@@ -150,12 +158,24 @@ class TableDeclaration:
         if index.scope not in SCOPES:
             self.problems.append(f"index {index.name!r}: scope= is one of {', '.join(SCOPES)}")
         elif index.scope == "app":
-            self.problems.append(f'index {index.name!r}: scope="app" is not there yet; use "entity" or "partition"')
+            self._check_app_wide(index)
         elif index.scope == "partition" and index.unique:
             self.problems.append(
                 f"index {index.name!r}: unique=True is for the rows of one entity. Which entities share a partition "
                 "depends on the number of slots, and must not decide what is a violation"
             )
+
+    def _check_app_wide(self, index: Index) -> None:
+        what = f'index {index.name!r}, scope="app"'
+        if index.order:
+            self.problems.append(f"{what}: a look-up names the values of all columns, so there is equal= and no order=")
+        for name in index.equal:
+            column = self.table.columns.get(name) if isinstance(name, str) else None
+            if column is not None and column.kind is not None and not column.kind.in_keys:
+                self.problems.append(
+                    f"{what}: column {name!r} is of type {column.type_name}; the values are looked up as keys, which "
+                    "are made of str, int, bool, date, datetime, UUID and enums of them"
+                )
 
     def columns(self, what: str, names: tuple[Any, ...]) -> tuple[Column, ...]:
         """The columns of these names that can be in a key or index; all others are problems of `what`."""

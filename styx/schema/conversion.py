@@ -14,6 +14,7 @@ import msgspec
 
 from styx.errors import EngineFailed
 from styx.model.app import App
+from styx.model.internal_operator import is_internal
 from styx.model.limits import Limits
 from styx.model.row_store import SERIAL_PREFIX
 from styx.model.sequence import decode_number, encode_number, table_of
@@ -42,13 +43,6 @@ class NotConverted(EngineFailed):
     """A value cannot be converted, although the check before has passed it."""
 
 
-def converts(app: App) -> bool:
-    """Whether the app may convert anything: it has a `migrate=`, a `was=`, `drops=`, an `auto="serial"`, or tables. An
-    earlier version may have had views of them.
-    """
-    return bool(app.drops) or any(declared.migration is not None for _, declared in _declared(app)) or bool(app.tables)
-
-
 def renames(app: App) -> dict[str, str]:
     """The names that tables had before, and those that they have now."""
     return {row_table(table.operator, table.was): name for name, table in app.tables.items() if table.was}
@@ -56,7 +50,9 @@ def renames(app: App) -> dict[str, str]:
 
 def conversion(app: App, tables: Tables, limits: Limits) -> Conversion:
     """What the app makes of a slot's tables. Raises `NotConverted` naming the entity or row."""
-    dropped = frozenset(name for name in app.drops if tables.get(name)) | views_gone(app, tables)
+    dropped = (
+        frozenset(name for name in app.drops if tables.get(name)) | _entries_gone(app, tables) | views_gone(app, tables)
+    )
     renamed = {old: new for old, new in renames(app).items() if tables.get(old) and old not in dropped}
     present = dict(tables)
     for old, new in renamed.items():
@@ -76,6 +72,11 @@ def conversion(app: App, tables: Tables, limits: Limits) -> Conversion:
             writes.setdefault(table_of(numbered.operator), {}).update(passed)
     writes.update(rebuilt_views(app, _after(present, writes, dropped)))
     return Conversion(writes, renamed, dropped)
+
+
+def _entries_gone(app: App, tables: Tables) -> frozenset[str]:
+    """The tables of internal operators that the app does not have: nothing implies their entries any more."""
+    return frozenset(name for name in tables if is_internal(owner_of(name)) and app.table(name) is None)
 
 
 def _after(present: Tables, writes: Mapping[str, Mapping[Any, bytes | None]], dropped: Collection[str]) -> Tables:

@@ -254,7 +254,7 @@ def _describe_table(table: Table) -> TableDescription:
     return TableDescription(
         key=[column.name for column in table.key],
         columns={name: _type_of(column) for name, column in table.columns.items()},
-        indexes=[_describe_index(index) for index in table.indexes[1:]],
+        indexes=[_describe_index(index) for index in table.indexes[1:]] + [str(index) for index in table.app_wide],
         checks=[check.name for check in table.checks],
         references=[
             *(f"{each.name}, {each.on_delete}" for each in table.references),

@@ -34,6 +34,7 @@ from styx.model.execution import (
     with_own_generators,
 )
 from styx.model.function_spec import FunctionSpec, MadeCall
+from styx.model.internal_operator import is_internal
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
 from styx.model.table_names import entry_name, holds_rows, holds_sequences, holds_view, owner_of
@@ -126,6 +127,8 @@ class SerialReference:
         self.app = app
         tables: dict[str, dict[Any, bytes]] = {}
         for (name, key), data in self.state.items():
+            if is_internal(owner_of(name)):
+                continue
             if owner_of(name) not in app.operators and name not in app.drops:
                 raise ValueError(f"{entry_name(name, key)}: the version has no operator {owner_of(name)!r}")
             tables.setdefault(name, {})[key] = data
@@ -139,6 +142,10 @@ class SerialReference:
         for name, table in tables.items():
             if not holds_sequences(name) and not holds_view(name):
                 self._read_all(name, table, tables)
+        for declared, consequence in app.entries():
+            assert consequence.entries is not None
+            rows = tables.get(declared.full_name, {}).items()
+            tables[consequence.entries.full_name] = consequence.derived(rows)
         self.state = {(name, key): data for name, table in tables.items() for key, data in table.items()}
 
     def _read_all(self, name: str, table: dict[Any, bytes], tables: dict[str, dict[Any, bytes]]) -> None:
