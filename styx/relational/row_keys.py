@@ -17,6 +17,10 @@ _SHORT_TEXT_CHARS: Final = 500
 """A text of so few characters, if it is ASCII, is within every limit of a key."""
 
 
+def _nothing(row: Any) -> Parts:
+    return ()
+
+
 class RowKeys:
     """The primary key `columns` of the table `table`, of rows whose keys begin with `entity_parts` parts."""
 
@@ -26,7 +30,8 @@ class RowKeys:
         self._table = table
         self._columns = columns
         self._entity_parts = entity_parts
-        self._get: Any = attrgetter(*[column.name for column in columns])
+        # A view without groups has one row for each entity, and no columns in its key.
+        self._get: Any = attrgetter(*[column.name for column in columns]) if columns else _nothing
         # By column: the class whose values are their own parts.
         self._quick: list[Any] = [
             column.kind.classes[0] if column.kind is not None and column.plain else None for column in columns
