@@ -10,6 +10,7 @@ from types import GenericAlias
 from typing import Any, Final
 
 from styx.errors import BadQuery, CheckViolation, ConfigurationError, MissingIndex, UnsupportedValue
+from styx.native.interpreted import native
 from styx.relational.addable import Kinds, addable_kind, increment
 from styx.relational.app_wide import AppWideIndex
 from styx.relational.columns import Column
@@ -42,8 +43,10 @@ PLANS_MAX: Final = 1_000
 """Kinds of queries of a table whose plans are kept."""
 
 
+@native(unchecked=True)
 class Table:
-    """A table of an operator, made by `Operator.table`. It is told apart from others by identity.
+    """A table of an operator, made by `Operator.table`. It is told apart from others by identity. A new one is empty,
+    so that others can refer to it; `declare` makes it what it is, once.
 
     `full_name`: `cart/items`, under which a slot keeps the rows. `indexes`: number 0 is the primary key.
     `entity_parts`: how many parts of a row's key are the entity's. `auto`: "unique", "serial" or None.
@@ -52,15 +55,16 @@ class Table:
     `constrained`: rows are examined before they are written. `referenced_by`: references of tables that were declared
     later, and its own to itself. `foreign`: the references to other entities and their rows. `referrers`: those of
     other entities' rows to rows of this table (`styx.model.reference_entries`). `owner`: the operator. `consequences`:
-    what changes of rows imply elsewhere (`styx.model.consequence`). `key_parts`, `parts_of` and `primary_key`: as `of`,
-    `of_row` and `primary_key` of `RowKeys`. `was`: the name that it had in an earlier version, "" if none. `migration`
-    converts rows that an earlier version stored. `given`: the arguments of `Operator.table` by name, but for these two.
+    what changes of rows imply elsewhere (`styx.model.consequence`). `was`: the name that it had in an earlier version,
+    "" if none. `migration` converts rows that an earlier version stored. `given`: the arguments of `Operator.table` by
+    name, but for these two.
     `views` are those of its rows. `view_rule`: what the engine keeps in it, if it is a view itself; None otherwise.
     """
 
     __slots__ = (
         "_addable",
         "_examined",
+        "_keys",
         "_plans",
         "across",
         "app_wide",
@@ -78,14 +82,11 @@ class Table:
         "given",
         "indexes",
         "key",
-        "key_parts",
         "migration",
         "name",
         "operator",
         "owner",
         "partition_of",
-        "parts_of",
-        "primary_key",
         "referenced_by",
         "references",
         "referrers",
@@ -97,11 +98,11 @@ class Table:
     )
     owner: Any
 
-    def __init__(
+    def declare(
         self,
         operator: str,
         entity_parts: int,
-        name: str,
+        name: Any,
         row_type: Any,
         *,
         key: Any,
@@ -109,13 +110,14 @@ class Table:
         checks: Any = (),
         references: Any = (),
         auto: Any = None,
-        was: str = "",
+        was: Any = "",
         migration: Any = None,
         partition_of: PartitionOf,
         view_rule: View | None = None,
     ) -> None:
+        """Takes what `Operator.table` was given; raises `ConfigurationError` that says all that is wrong."""
         indexes, checks, references = all_of(indexes), all_of(checks), all_of(references)
-        self.given = {
+        self.given: dict[str, Any] = {
             "name": name,
             "row_type": row_type,
             "key": key,
@@ -125,23 +127,18 @@ class Table:
             "auto": auto,
         }
         declaration = TableDeclaration(self)
-        self.operator = operator
-        self.name = name
+        self.operator: str = operator
         self.view_rule: View | None = view_rule
         self.views: list[View] = []
-        declaration.check_name()
-        self.migration = migration
+        self.name: str = declaration.name(name)
+        self.migration: Any = migration
         self.full_name = f"{operator}/{name}" if view_rule is None else f"{operator}/<view {name}>"
-        self.was = was
-        declaration.check_was(was)
-        self.entity_parts = entity_parts
+        self.was: str = declaration.former_name(was)
+        self.entity_parts: int = entity_parts
         self.row_type: RowType = declaration.row_type(row_type)
         self.columns: dict[str, Column] = self.row_type.columns
         self.key: tuple[Column, ...] = declaration.key(key)
-        keys = RowKeys(self.full_name, self.key, entity_parts)
-        self.key_parts: Callable[[Any], Parts] = keys.of
-        self.parts_of: Callable[[Any], Parts] = keys.of_row
-        self.primary_key: Callable[[RowKey], Any] = keys.primary_key
+        self._keys = RowKeys(self.full_name, self.key, entity_parts)
         self.indexes: tuple[RowIndex, ...] = declaration.indexes(indexes, references, partition_of)
         self.app_wide: tuple[AppWideIndex, ...] = tuple(declaration.app_wide)
         wide = tuple(index for index in self.indexes if isinstance(index, PartitionIndex))
@@ -149,8 +146,8 @@ class Table:
         self.across = PartitionPlans(self.full_name, wide, self.columns)
         self.entity_indexes: tuple[RowIndex, ...] = tuple(each for each in self.indexes if each not in wide)
         self.checks: tuple[Check, ...] = declaration.checks(checks)
-        self.auto: str | None = auto
         self.auto_default: Any = declaration.auto_default(auto)
+        self.auto: str | None = auto if isinstance(auto, str) else None
         self.references: tuple[Reference, ...] = ()
         self.referenced_by: list[Reference] = []
         self.consequences: list[Any] = []
@@ -177,6 +174,7 @@ class Table:
         self._plans: dict[Any, Plan] = {}
         self._addable: Kinds = {}
 
+    @classmethod
     def __class_getitem__(cls, types: Any) -> Any:
         """`Table[Item]`: the type of its rows, for type checkers (`styx/typed.pyi`)."""
         return GenericAlias(cls, types)
@@ -207,7 +205,7 @@ class Table:
         Raises `ConfigurationError` that says all that is wrong.
         """
         given = {"name": name, "group_by": group_by, "where": where, "count": count, "sum": sum, "scope": scope}
-        return self.declare_view(Table.__new__(Table), **given)
+        return self.declare_view(Table(), **given)
 
     def declare_view(self, table: Table, **given: Any) -> Table:
         """Makes the view of an empty table, to which functions may refer already; as `view`."""
@@ -219,7 +217,7 @@ class Table:
         declared = ViewDeclaration(self, **given)
         rule = View(self, table, declared.groups, declared.sums, given["where"], given["scope"], given)
         key = tuple(column.name for column in declared.groups)
-        table.__init__(  # type: ignore[misc]
+        table.declare(
             self.operator,
             self.entity_parts,
             given["name"],
@@ -243,6 +241,20 @@ class Table:
     def encode_state(self) -> Callable[[Any], bytes]:
         """A row's bytes; raises `UnsupportedValue`."""
         return self.row_type.encode
+
+    # Keys --------------------------------------------------------------------------------------------------
+
+    def key_parts(self, pk: Any) -> Parts:
+        """The parts of a row's key behind its entity's, of a primary key; as `RowKeys.of`."""
+        return self._keys.of(pk)
+
+    def parts_of(self, row: Any) -> Parts:
+        """As `key_parts`, of a row that was encoded."""
+        return self._keys.of_row(row)
+
+    def primary_key(self, key: RowKey) -> Any:
+        """The primary key, as `key_parts` takes it, of the key of a row."""
+        return self._keys.primary_key(key)
 
     # Rows --------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """Mutation proof for rows and ranges: each rule of theirs, broken on purpose, is caught by the simulator.
 
 Two rules cannot be told apart by what transactions give: a range that is validated too strictly only sends transactions
-to the lock phase, and one that collides too easily only to sequential mode. `tests/worker/` has these.
+to the lock phase, and one that collides too easily only to sequential mode. `tests/worker/` has these. It has those of
+`ChangedEntries` as well, because rounds over rows that leave something out are rare here.
 """
 
 from __future__ import annotations
