@@ -18,6 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from proof import chaos_app, spinning
+from proof.link_steps import check_links
 from proof.simulation.clients import Clients
 from proof.simulation.coordinator_process import CoordinatorProcess
 from proof.simulation.faults import Faults
@@ -55,7 +56,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     worker's epochs that contention had kept small. `local` counts replies of phase 3, `left` the local transactions
     that left their slot, `read_only` the transactions that committed in phase 0, `violations` those that ended because
     a read-only function would have written. `patch_rounds` counts the rounds with patches of all lock phases,
-    `given_up` the transactions carried because there were too many.
+    `given_up` the transactions carried because there were too many. `entries` counts the entries of references to other
+    entities at the end; each was found to be right.
     """
 
     plan: SimulationPlan
@@ -78,6 +80,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     violations: int
     patch_rounds: int
     given_up: int
+    entries: int
     state_hash: str
     replies: list[ReplyRecord]
     requests: list[tuple[int, int, bytes]]
@@ -314,6 +317,7 @@ class Simulation:
         self._check_real_time(replies)
         if plan.profile.transfers and chaos_app.money_made(state):
             raise SerializabilityViolation("transfers have made or lost money")
+        entries = check_links(chaos_app.app, state)
         requests = []
         if world.keep_log:
             requests = [
@@ -344,6 +348,7 @@ class Simulation:
             violations=sum(r.error is not None and r.error[1] == ReadOnlyViolation.__name__ for r in replies),
             patch_rounds=world.patch_rounds.rounds,
             given_up=world.patch_rounds.given_up,
+            entries=entries,
             state_hash=state_hash(state),
             replies=replies,
             requests=requests,
