@@ -11,6 +11,7 @@ from styx.model.limits import APP_INDEXES_PER_TABLE_MAX, INDEXES_PER_TABLE_MAX, 
 from styx.relational.app_wide import AppWideIndex
 from styx.relational.columns import Column
 from styx.relational.declarations import SCOPES, Check, Index, Ref, columns_of, not_of_a_row
+from styx.relational.index_decoder import index_decoder
 from styx.relational.partition_index import PartitionIndex, PartitionOf
 from styx.relational.query import plan_of
 from styx.relational.reference import equalities
@@ -130,7 +131,7 @@ class TableDeclaration:
                 equal,
                 order,
                 unique,
-                table.row_type.decode_columns,
+                index_decoder(table.row_type, equal + order),
             )
         )
 
@@ -138,7 +139,7 @@ class TableDeclaration:
         self, name: str, equal: tuple[Column, ...], order: tuple[Column, ...], partition_of: PartitionOf
     ) -> None:
         table, number = self.table, len(self._indexes)
-        decode = table.row_type.decode_columns
+        decode = index_decoder(table.row_type, equal + order)
         self._indexes.append(
             PartitionIndex(table.full_name, number, name, table.entity_parts, equal, order, decode, partition_of)
         )
