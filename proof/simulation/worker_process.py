@@ -103,6 +103,8 @@ class WorkerProcess:
         """What it does when the coordinator lets it go."""
         self._inbox: deque[Event] = deque()
         self.core = Worker(worker, app, n_slots, limits)
+        self._alarms = 0
+        self._clock_error_us = 370_000 * (worker % 3) - 250_000
         self._halts = Random(f"{self.name} halts")
         self.stores_in(world.store.objects)
         self.poison: list[ReportPoison] = []
@@ -124,7 +126,7 @@ class WorkerProcess:
 
     def stores_in(self, store: Store) -> None:
         """Where its parts of snapshots go from now on; it loads from the deployment's store all the same."""
-        ports = WorkerPorts(self, self, Objects(store, self._submit), self, self, self)
+        ports = WorkerPorts(self, self, Objects(store, self._submit), self, self, self, self)
         self._host = WorkerHost(self.core, ports, self.give)
 
     def crash(self) -> None:
@@ -459,6 +461,15 @@ class WorkerProcess:
     def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
         """As `External.run`."""
         run_external(self, wanted, ended)
+
+    def wake(self, due_us: int, told: Callable[[int], None]) -> None:
+        """As `Wakes.wake`; each process has a clock of its own, which is a little wrong."""
+        self._alarms += 1
+        self.world.time.at(max(self.world.time.now_s, (due_us - self._clock_error_us) / 1e6), self._ring, self._alarms, told)
+
+    def _ring(self, alarm: int, told: Callable[[int], None]) -> None:
+        if self.alive and alarm == self._alarms:
+            told(max(0, self.world.log.timestamp_us + self._clock_error_us))
 
     def ends(self, wanted: StoreSlots) -> LogEnds:
         """As `WorkerJournal.ends`."""

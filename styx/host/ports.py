@@ -168,6 +168,15 @@ class External(Protocol):
         """Runs it, then gives its encoded `ExternalOutcome`."""
 
 
+class Wakes(Protocol):
+    """Who wakes a worker that waits for a time."""
+
+    def wake(self, due_us: int, told: Callable[[int], None]) -> None:
+        """Tells the time when it is `due_us`, in microseconds since 1970, or earlier; takes the place of the last such
+        order.
+        """
+
+
 class WorkerPorts(NamedTuple):
     """All that a worker's effects need."""
 
@@ -177,6 +186,7 @@ class WorkerPorts(NamedTuple):
     recovery: Recovery
     findings: Findings
     external: External
+    alarm: Wakes
 
 
 class Operator(Protocol):

@@ -13,6 +13,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from styx.model.function_spec import MadeCall
+from styx.model.giving import withdraw
 from styx.values.codec import decode_plain, shown
 from styx.values.reading import Reading
 
@@ -85,11 +86,17 @@ async def last_number(sequence: EntitySequence) -> int:
     return sequence._taken()
 
 
+async def cancel(context: Context, name: Any) -> bool:
+    """The coroutine of `Context.cancel`."""
+    return withdraw(context, name)
+
+
 # What Python calls a coroutine in its messages.
 for _coroutine, _called in (
     (call, "Context.call"),
     (call_all, "Context.call_all"),
     (call_external, "Context.call_external"),
+    (cancel, "Context.cancel"),
     (next_number, "EntitySequence.next"),
     (last_number, "EntitySequence.last"),
 ):
@@ -114,6 +121,8 @@ def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
         operator = getattr(begun["operator"], "name", begun["operator"])
         called = f"{_name(operator)}.{_name(begun['function'])}"
         return f"made a call to all partitions, {called}, and did not await it: write `await ctx.call_all(…)`"
+    if coroutine.cr_code is cancel.__code__:
+        return f"did not await its ctx.cancel({shown(begun['name'])}): write `await ctx.cancel(…)`"
     if coroutine.cr_code in (next_number.__code__, last_number.__code__):
         asked = "next" if coroutine.cr_code is next_number.__code__ else "last"
         return f"did not await {asked}() of its {begun['sequence']}: write `await ctx.sequence(…).{asked}()`"

@@ -91,7 +91,7 @@ class Epoch:
         intake, counter = generation.intake, generation.counter
         roots, batches = intake.replay(plan) if plan is not None else intake.form(counter)
         self._effects.extend(intake.take_told())
-        self._new_max = max((batch.count for batch in batches), default=0)
+        self._new_max = max((batch.count + batch.due for batch in batches), default=0)
         if plan is None:
             self._effects.append(self._log.composition(counter, batches))
         if intake.local:
@@ -379,6 +379,8 @@ class Epoch:
         self._begin_round()
 
     def _end(self, roots: list[RootTransaction], phase: int) -> None:
+        if self._generation.intake.deliveries.under_way:
+            roots = self._generation.intake.settled(roots)
         self._watch.ends(roots)
         for root in roots:
             if root.idempotency is not None:

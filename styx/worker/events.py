@@ -97,6 +97,13 @@ class Halted:
 
 
 @dataclass(slots=True)
+class ClockTold:
+    """What the host's clock shows, in microseconds since 1970: the answer to `WakeAt`, and it may come at any time."""
+
+    now_us: int
+
+
+@dataclass(slots=True)
 class CheckFurther:
     """Check up to this number of further entities now, beside the epochs."""
 
@@ -184,6 +191,7 @@ Event = (
     | Proceed
     | LogLags
     | Halted
+    | ClockTold
     | CheckFurther
     | StateLoaded
     | StateUnusable
@@ -343,6 +351,15 @@ class RunExternal:
 
 
 @dataclass(slots=True)
+class WakeAt:
+    """Answer `ClockTold` when the clock shows `due_us`, in microseconds since 1970, or some seconds after a part of the
+    wait. It takes the place of an earlier one.
+    """
+
+    due_us: int
+
+
+@dataclass(slots=True)
 class ReportLeft:
     """Transactions whose functions are declared as local have left their slots. `functions` counts them by (operator,
     function).
@@ -374,6 +391,7 @@ Effect = (
     | SyncReplies
     | AppendExternal
     | RunExternal
+    | WakeAt
     | ReportLeft
     | ReportPoison
 )

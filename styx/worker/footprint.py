@@ -297,6 +297,11 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     beside: Writes | None = None
     rows: TransactionRows | None = None
 
+    def place(self) -> tuple[int, bool]:
+        """As `Environment.place`."""
+        assert self.here is not None, "a transaction without a slot has no place"
+        return self.here.epoch, self.local is not None
+
     def add_line(self, line: Line) -> None:
         """As `Environment.add_line`."""
         if self.lines is None:

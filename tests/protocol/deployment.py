@@ -269,7 +269,7 @@ class _Place:
         self._deployment = deployment
         self._core = core
         objects = Objects(deployment.store, self._submit)
-        ports = WorkerPorts(self, self, objects, self, self, self)
+        ports = WorkerPorts(self, self, objects, self, self, self, self)
         self.host = WorkerHost(core, ports, partial(deployment.to_worker, core))
 
     def _soon(self, deliver: Callable[[], None]) -> None:

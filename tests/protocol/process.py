@@ -64,7 +64,7 @@ class Process:
         self._cluster = cluster
         self._storage = cluster.storage
         objects = Objects(cluster.storage.store, self._submit)
-        ports = WorkerPorts(self, self, objects, self, self, self)
+        ports = WorkerPorts(self, self, objects, self, self, self, self)
         self.host = WorkerHost(self.core, ports, partial(cluster.to_worker, self))
 
     def tell(self, message: ToCoordinator) -> None:
