@@ -51,6 +51,7 @@ from typing import Any, Final
 
 import msgspec
 
+from proof.later_steps import give
 from proof.partition_steps import Sweep
 from proof.row_steps import ROW_STEPS, Refused, declare_tables
 from proof.spinning import Interrupted, spin
@@ -312,6 +313,14 @@ async def _rows(program: Program, name: str, *operands: int) -> None:
     program.register = await ROW_STEPS[name](program.ctx, program.register, *operands)
 
 
+async def _later(program: Program, ms: int, n: int, target: list[Any], steps: list[Any]) -> None:
+    give(program.ctx, ms, n, *program.target(*target), steps)
+
+
+async def _cancel(program: Program, n: int) -> None:
+    program.register = int(await program.ctx.cancel(f"t{n}"))
+
+
 def outside(n: int, register: int) -> int:
     """The external function; it fails for some arguments."""
     if (n + register) % 11 == 0:
@@ -447,6 +456,8 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "last": _last,
     "restart": _restart,
     "rows": _rows,
+    "later": _later,
+    "cancel": _cancel,
     "all": _all,
     "survey": _survey,
     "mutate": _mutate,

@@ -35,7 +35,7 @@ NAMED: Final = "@"
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 _PATH_BYTES_MAX: Final = 40
-"""Bytes of a call path that stand in an id as they are: with the digest of a longer one, a request id has room for it."""
+"""Bytes of a call path that stand in an id as they are. With the digest of a longer one, a request id has room."""
 _encode = msgspec.msgpack.Encoder().encode
 
 

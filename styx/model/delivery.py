@@ -1,4 +1,4 @@
-"""The delivery of a call that was given for later: the built-in functions that the worker runs for entries of an agenda.
+"""The delivery of a call that was given for later: the built-in functions that the worker runs for agenda entries.
 
 A delivery is an ordinary transaction, rooted at the entity that gave the call: it takes the entry out of the agenda and
 makes the call, both or neither. If it aborts, a second transaction puts the entry off, or, after its last attempt, to
@@ -8,7 +8,7 @@ Paper section 3.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -59,10 +59,10 @@ _decode_delivery = msgspec.msgpack.Decoder(_Delivery).decode
 # The requests ----------------------------------------------------------------------------------------------
 
 
-def delivery_request(table: str, key: tuple[str | int, ...], entry: AgendaEntry, now_us: int) -> Request:
-    """The request that delivers the entry of `table` under `key`."""
+def delivery_request(table: str, key: tuple[str | int, ...], call_id: str, now_us: int) -> Request:
+    """The request that delivers the entry of `table` under `key`, which has this id."""
     entity, last = giver_of(key)
-    return _request(owner_of(table), entity, DELIVER_FUNCTION, _Delivery(last, entry.id), now_us)
+    return _request(owner_of(table), entity, DELIVER_FUNCTION, _Delivery(last, call_id), now_us)
 
 
 def put_off_request(delivery: Request, now_us: int, error: tuple[str, str]) -> Request:
@@ -77,9 +77,22 @@ def _request(operator: str, entity: Any, function: str, arguments: _Delivery, no
     return Request(request_id, operator, entity, function, _encode(arguments))
 
 
-def is_delivery(request_id: str) -> bool:
-    """Whether a request id, or a reply's, is of a delivery."""
-    return request_id.startswith(REQUEST_PREFIX)
+class DeliveryName(NamedTuple):
+    """What the request id of a delivery says: its time in microseconds since 1970, whether it puts the call off, and
+    the id of the call.
+    """
+
+    now_us: int
+    puts_off: bool
+    call_id: str
+
+
+def delivery_name(request_id: str) -> DeliveryName | None:
+    """What a request id, or a reply's, says; None if it is of no delivery."""
+    if not request_id.startswith(REQUEST_PREFIX):
+        return None
+    now_us, puts_off, call_id = request_id.removeprefix(REQUEST_PREFIX).split(" ")
+    return DeliveryName(int(now_us), puts_off == "1", call_id)
 
 
 def entry_of(request: Request) -> str:

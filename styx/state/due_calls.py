@@ -124,4 +124,3 @@ class DueCalls:
                 return heap[0]
             heappop(heap)
         return None
-

@@ -1,4 +1,4 @@
-"""The deliveries of a worker: which calls of its slots' agendas are due, the transactions that make them, and their end.
+"""The deliveries of a worker: which calls of its slots' agendas are due, their transactions, and their end.
 
 An epoch record says how many were taken and at what time, so that a replay takes the same ones. A delivery that aborts
 goes on, in the next epoch and under its own TID, as the transaction that puts the call off. A clock is not read here.
@@ -79,7 +79,7 @@ class Deliveries:
         entry = decode_entry(data)
         # Neither before its time nor before its cause, whatever the clocks of this host and of others show.
         time_us = max(now_us, entry.due_us, entry.given_us)
-        return self._made(slot, tid, time_us, delivery_request(call.table, call.key, entry, time_us), call.id)
+        return self._made(slot, tid, time_us, delivery_request(call.table, call.key, call.id, time_us), call.id)
 
     def readmit(self, slot: int, pending: PendingTransaction) -> RootTransaction:
         """Continues a delivery from a snapshot."""

@@ -299,8 +299,10 @@ class Footprint(msgspec.Struct, Environment, eq=False):
 
     def place(self) -> tuple[int, bool]:
         """As `Environment.place`."""
+        if self.local is not None:
+            return self.local.epoch, True
         assert self.here is not None, "a transaction without a slot has no place"
-        return self.here.epoch, self.local is not None
+        return self.here.epoch, False
 
     def add_line(self, line: Line) -> None:
         """As `Environment.add_line`."""

@@ -170,7 +170,7 @@ class Intake:
         room = 0 if self.pressure.congested else self.pressure.room(len(roots))
         turn = self._turn % len(slots) if slots else 0
         moves = room > 0
-        due_max = min(DUE_MAX, max(1, room // (2 * len(slots)))) if room > 0 else 0
+        due_max = min(DUE_MAX, max(1, room // (2 * len(slots)))) if moves and slots else 0
         for slot in slots[turn:] + slots[:turn]:
             share = -(-room // len(busy)) if slot in busy else 0
             busy.discard(slot)

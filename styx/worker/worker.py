@@ -200,6 +200,11 @@ class Worker:
         intake = self._generation.intake
         return len(self.executor.roots) + len(intake.carried) + len(intake.parked)
 
+    @property
+    def given_for_later(self) -> int:
+        """Calls that were given for later, and not made or given up."""
+        return self._generation.intake.deliveries.waiting()
+
     def run_app(self, app: App, limits: Limits | None = None) -> None:
         """The next generation runs this version of the app, within these limits or the present ones."""
         self.app = app

@@ -36,8 +36,8 @@ from styx.cluster.worker.lifeline import Lifeline
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.peers import Peers
 from styx.cluster.worker.recovery import ReplayWatch
-from styx.host.event_dump import temporary_path
 from styx.host.alarm import Alarm, wall_clock_us
+from styx.host.event_dump import temporary_path
 from styx.host.passes import Passes
 from styx.host.ports import Objects, WorkerPorts
 from styx.host.worker_host import WorkerHost
