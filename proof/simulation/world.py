@@ -26,6 +26,8 @@ from styx.protocol.messages import ToCoordinator
 
 NOTICE_S = 0.02
 """How long it takes at most to notice a broken connection."""
+RESTART_S = 0.1
+"""How long it takes until a coordinator's process that has ended is started again."""
 DRAIN_S = 2.0
 """How long a worker that is told to end waits until it is let go."""
 
@@ -233,6 +235,9 @@ class World:
             for process, host in list(self.workers.items()):
                 if host.link is coordinator:
                     self._register(process)
+        if coordinator is self.coordinator:
+            # A process that was replaced while it still read its metadata has taken over later than this one.
+            self.time.after(RESTART_S, self.start_coordinator)
 
     # Connections to the coordinator --------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from styx.errors import (
 )
 from styx.model.bulk_load import LOAD_CHUNK_PAIRS_MAX, LoadReport, entity_text
 from styx.model.limits import KEY_BYTES_MAX, KIB, Limits
+from styx.model.load_offenders import renumbered
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
 from styx.values.codec import shown
@@ -197,7 +198,13 @@ class _Load:
             if error.index is not None and 0 <= error.index < len(chunk.keys):
                 self._fail(error, chunk.keys[error.index], chunk.indices[error.index])
                 return
-        message = _reason(error)[2]
+        code, kind, message = _reason(error)
+        renumbered_message, first = renumbered(message, chunk.indices)
+        if first is not None:
+            named = LoadFailed(code, kind, renumbered_message, 0)
+            named.__cause__ = error
+            self._fail(named, chunk.keys[first], chunk.indices[first])
+            return
         places = [
             place
             for place, key in enumerate(chunk.keys)

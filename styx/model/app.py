@@ -8,6 +8,7 @@ from typing import Any
 
 from styx.errors import BadArguments, ConfigurationError, UnknownOperator
 from styx.model.function_spec import FunctionSpec
+from styx.model.internal_operator import InternalOperator
 from styx.model.operator import Operator
 from styx.model.partition_function import Partitions
 from styx.model.table_names import holds_rows, owner_of, row_table
@@ -20,8 +21,9 @@ class App:
     """A named set of operators.
 
     `resolved` keeps what `resolve` has found; callers on the hot path look there first. `logs` is true once a function
-    has used `ctx.log`; before that there are no lines to collect. `tables` are by full name. `drops` names tables of
-    earlier versions, such as "cart/old", whose rows are deleted when the app is deployed.
+    has used `ctx.log`; before that there are no lines to collect. `tables` are by full name; `internal_tables` are
+    those that the engine made. `drops` names tables of earlier versions, such as "cart/old", whose rows are deleted
+    when the app is deployed.
 
     Raises `ConfigurationError` if a name stands twice, a function's annotations cannot be converted to, or a table that
     is to be dropped is declared.
@@ -49,9 +51,19 @@ class App:
         )
         self.drops = self._checked_drops(drops)
         self._check_renamed()
-        self._partitions = {each.partitions.name: each.partitions for each in by_name.values()}
+        internal = {each.name: each for operator in by_name.values() for each in operator.internal}
+        self._internal: dict[str, Partitions | InternalOperator] = {
+            **{each.partitions.name: each.partitions for each in by_name.values()},
+            **internal,
+        }
+        self._owners: dict[str, Operator | InternalOperator] = {**by_name, **internal}
+        self.internal_tables: Mapping[str, Table] = MappingProxyType(
+            {table.full_name: table for operator in internal.values() for table in operator.tables.values()}
+        )
         self.resolved: dict[tuple[Any, Any], FunctionSpec] = {}
         self.logs = False
+        for operator in by_name.values():
+            operator.taken_by = name
 
     def operator(self, wanted: Any) -> Operator:
         """The operator by name or by itself; raises `UnknownOperator` that lists what there is."""
@@ -68,28 +80,36 @@ class App:
     def resolve(self, operator: Any, function: Any) -> FunctionSpec:
         """An operator's function, both by name or by themselves; raises `UnknownOperator` or `UnknownFunction`.
 
-        An operator's `Partitions` stand for themselves only: their name is for calls between workers (`resolve_call`),
-        and a client that sends it gets `UnknownOperator`.
+        An operator's `Partitions` and an `InternalOperator` stand for themselves only: their names are for calls
+        between workers (`resolve_call`), and a client that sends one gets `UnknownOperator`.
         """
         try:
             found = self.resolved.get((operator, function))
         except TypeError:  # not hashable
             found = None
         if found is None:
-            partitions = isinstance(operator, Partitions) and self._partitions.get(operator.name) is operator
-            target = operator if partitions else self.operator(operator)
+            target: Any = operator
+            internal = isinstance(operator, Partitions | InternalOperator)
+            if not internal or self._internal.get(operator.name) is not operator:
+                target = self.operator(operator)
             found = target.function(function)
             if operator is target or type(operator) is str:  # any number of others may have its name
                 self.resolved[operator, function] = found
         return found
 
     def resolve_call(self, operator: str, function: str) -> FunctionSpec:
-        """The function that a call between workers names: as `resolve`, or a partition function."""
-        return self.resolve(self._partitions.get(operator, operator), function)
+        """The function that a call between workers names: as `resolve`, or an engine-made one."""
+        return self.resolve(self._internal.get(operator, operator), function)
+
+    def owner(self, name: str) -> Operator | InternalOperator | None:
+        """The operator whose entities have state under this name, an internal one among them; None if there is none."""
+        return self._owners.get(name)
 
     def table(self, full_name: str) -> Table | None:
-        """The declared table whose rows a slot keeps under this name, such as `cart/items`; None if it is not one."""
-        return self.tables.get(full_name)
+        """The table whose rows a slot keeps under this name, such as `cart/items`, or a table of an internal operator;
+        None if it is not one.
+        """
+        return self.tables.get(full_name) or self.internal_tables.get(full_name)
 
     def declared_table(self, wanted: Table | str) -> Table:
         """A table by itself or by its full name; raises `UnknownOperator`, or `BadArguments` listing what there is."""

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar, overload
 from styx.errors import ConfigurationError, UnknownFunction
 from styx.model.entity_handle import EntityReference
 from styx.model.function_spec import BUILT_IN, NO_HINTS, FunctionSpec, Hints, UserFunction
+from styx.model.internal_operator import InternalOperator
 from styx.model.limits import NAME_CHARS_MAX
 from styx.model.partition_function import Partitions
 from styx.model.partitioning import Key, KeySpace, KeyType
@@ -46,6 +47,8 @@ class Operator:
     migrate: a plain, deterministic function that makes a state of `state_type` of one that an earlier version stored,
     and that `state_type` does not read whole. It gets plain data, or what its parameter is annotated with, and is
     called when a version is deployed: once for each such entity.
+
+    `taken_by` is the app that has it, "" before there is one; then it gets no more tables.
 
     Raises `ConfigurationError` at once for anything that could only fail later.
     """
@@ -80,6 +83,8 @@ class Operator:
         self.state_type = state_type
         self.functions: dict[str, FunctionSpec] = {}
         self.tables: dict[str, Table] = {}
+        self.taken_by = ""
+        self.internal: list[InternalOperator] = []
         self._by_callable: dict[Any, FunctionSpec] = {}
         self.key_space = KeySpace(name, self.key_type, n_partitions, partition_key)
         self.partitions = Partitions(name, n_partitions)
@@ -208,6 +213,11 @@ class Operator:
         self, table: Table, name: str, row_type: Any, migrate: Callable[[Any], Any] | None, **given: Any
     ) -> Table:
         """Makes the table of an empty one, to which others may refer already; as `table`."""
+        if self.taken_by:
+            raise ConfigurationError(
+                f"operator {self.name!r} is in the app {self.taken_by!r} already, which has no table "
+                f"{shown(name)}: declare all tables before App(…) takes the operator"
+            )
         if isinstance(name, str) and name in self.tables:
             raise ConfigurationError(f"operator {self.name!r} has a table {name!r} already; rename one of them")
         migration = None if migrate is None else Migration(f"table '{self.name}/{name}'", migrate)

@@ -13,14 +13,16 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from styx.errors import BadArguments, describe
+from styx.errors import BadArguments, BadQuery, describe
 from styx.model.bulk_load import LOAD_CHUNK_PAIRS_MAX, checked_keys, encode_pairs, entity_text
 from styx.model.context import Context
 from styx.model.function_spec import LOAD_ROWS_FUNCTION, READ_ROWS_FUNCTION, FunctionSpec, Hints
+from styx.model.load_offenders import Offenders
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
-from styx.model.rows import Rows
-from styx.model.table_names import row_table
+from styx.model.row_statements import RowStatements
+from styx.model.row_store import RowStore
+from styx.model.table_names import entry_name, row_table
 from styx.relational.table import Table
 
 _READ_ONLY: Final = Hints(read_only=True)
@@ -91,26 +93,50 @@ def _load_rows(
 def _decoded(table: Table, keys: list[Key], pairs: list[tuple[Any, msgspec.Raw]]) -> list[Any]:
     decode = table.row_type.decode
     rows: list[Any] = []
-    try:
-        for _, data in pairs:
+    offenders = Offenders()
+    for place, (_, data) in enumerate(pairs):
+        try:
             rows.append(decode(data))
-    except BaseException as error:  # noqa: BLE001 - a row type's own code can run here: it can raise anything
-        kind, message = describe(error)
-        why = message if isinstance(error, msgspec.ValidationError) else f"{kind}: {message}"
-        text = entity_text(table.full_name, keys[len(rows)])
-        raise BadArguments(f"{text} cannot be loaded: {why}") from None
+        except Exception as error:  # noqa: BLE001 - a row type's own code can run here: it can raise anything
+            kind, message = describe(error)
+            why = message if isinstance(error, msgspec.ValidationError) else f"{kind}: {message}"
+            offenders.add(place, entity_text(table.full_name, keys[place]), why)
+            if offenders.full:
+                break
+    if offenders:
+        raise offenders.error(BadArguments)
     return rows
 
 
 async def _put_all(ctx: Context, table: Table, replace: bool, keys: list[Key], rows: list[Any]) -> int:
-    operator = ctx.operator
-    for key, row in zip(keys, rows, strict=True):
-        of_entity = Rows(ctx, table, operator, key)
-        if replace:
-            await of_entity.put(row)
-        else:
-            await of_entity.insert(row)
+    offenders = Offenders()
+    for place, (key, row) in enumerate(zip(keys, rows, strict=True)):
+        statements = RowStatements(RowStore(ctx, table.operator, key))
+        try:
+            if replace:
+                statements.put(table, row)
+            else:
+                statements.insert(table, row, None)
+        except Exception as error:
+            if ctx._doom is not None:
+                raise  # a limit of the function, not a rule of the row
+            offenders.add(place, _row_text(table, key, row), error)
+            if offenders.full:
+                break
+    if offenders:
+        raise offenders.error()
     return len(keys)
+
+
+def _row_text(table: Table, key: Key, row: Any) -> str:
+    """How an error names a row; only by its entity, if it has no primary key yet or none that can be one."""
+    try:
+        if table.auto is not None and getattr(row, table.key[0].name) == table.auto_default:
+            return entity_text(table.full_name, key)
+        parts = table.parts_of(row)
+    except BadQuery:
+        return entity_text(table.full_name, key)
+    return entry_name(table.full_name, (*(key if type(key) is tuple else (key,)), *parts))
 
 
 def _table(ctx: Context, name: str) -> Table:

@@ -1,7 +1,8 @@
 """The statements that change rows, with the constraints of their tables, which each checks before it writes.
 
-Deleting a row also does what the references to it say. Whether a reference restricts the deletion is asked at the end,
-so that a row which the same statement deletes restricts nothing.
+A change of a row also makes the calls that its table's consequences give (`styx.model.consequence`). Deleting a row
+also does what the references to it say. Whether a reference restricts the deletion is asked at the end, so that a row
+which the same statement deletes restricts nothing.
 """
 
 from __future__ import annotations
@@ -92,21 +93,37 @@ class RowStatements:
         made = store.context.unique_id() if table.auto == "unique" else store.next_serial(table)
         return table.row_type.changed(row, {column: made}), True
 
+    def _change(self, table: Table, key: RowKey, data: bytes | None) -> None:
+        """Writes a row that meets all constraints or, with None, deletes it; with all that this implies elsewhere."""
+        if table.consequences:
+            self._imply(table, key, data)
+        self._store.write(table, key, data)
+
+    def _imply(self, table: Table, key: RowKey, data: bytes | None) -> None:
+        store = self._store
+        before = store.read(table, key)
+        old = None if before is None else store.decoded(table, key, before)
+        new = None if data is None else store.decoded(table, key, data)
+        context = store.context
+        for consequence in table.consequences:
+            for call in consequence.calls(key, old, new):
+                context.call_async(call.operator, call.function, call.key, call.params)
+
     # Constraints -------------------------------------------------------------------------------------------
 
     def _write(self, table: Table, key: RowKey, row: Any, data: bytes) -> None:
         """Writes an encoded row that meets all constraints."""
         if not table.constrained:
-            self._store.write(table, key, data)
+            self._change(table, key, data)
             return
         row = table.as_stored(row, data)
         if table.checks or table.delicate:
-            table.check(row)
+            table.check(row, data)
         for index in table.unique:
             self._check_unique(table, index, key, row)
         for reference in table.references:
             self._check_parent(table, reference, key, row)
-        self._store.write(table, key, data)
+        self._change(table, key, data)
 
     def _replace(self, table: Table, key: RowKey, old: Any, row: Any, broken: Reference | None = None) -> None:
         """As `_write`, in the place of a row whose constraints held: what did not change need not be asked again.
@@ -119,18 +136,18 @@ class RowStatements:
                 f"{self._named(table, key)}: its primary key cannot be changed; delete it and insert it anew"
             )
         if not table.constrained:
-            self._store.write(table, key, data)
+            self._change(table, key, data)
             return
         row = table.as_stored(row, data)
         if table.checks or table.delicate:
-            table.check(row)
+            table.check(row, data)
         for index in table.unique:
             if index.values(old) != index.values(row):
                 self._check_unique(table, index, key, row)
         for reference in table.references:
             if reference is broken or reference.parent_key(old) != reference.parent_key(row):
                 self._check_parent(table, reference, key, row)
-        self._store.write(table, key, data)
+        self._change(table, key, data)
 
     def _check_unique(self, table: Table, index: ColumnIndex, key: RowKey, row: Any) -> None:
         """Reads whether another row has the place in a unique index, which has one row at most."""
@@ -165,9 +182,8 @@ class RowStatements:
 
     def delete_existing(self, table: Table, keys: list[RowKey]) -> None:
         """Deletes rows that are there, and does with the rows that refer to them what their references say."""
-        store = self._store
         for key in keys:
-            store.write(table, key, None)
+            self._change(table, key, None)
         if not table.referenced_by:
             return
         deleted = [(table, key) for key in keys]
@@ -188,7 +204,7 @@ class RowStatements:
         found = store.scan(reference.children_of(store.entity, key[reference.parent.entity_parts :], False))
         if reference.on_delete == "cascade":
             for child_key, _ in found:
-                store.write(child, child_key, None)
+                self._change(child, child_key, None)
             return [(child, child_key) for child_key, _ in found]
         for child_key, data in found:
             old = store.decoded(child, child_key, data)

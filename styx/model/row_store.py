@@ -66,7 +66,8 @@ class RowStore:
             context._refuse()
         context._left = left - 1
         if data is not None and len(data) > context._env.limits.value_bytes_max:
-            raise context._too_large(f"a row of table {table.full_name} of {self.named()}", data)
+            named = f"row {shown(table.primary_key(key))} of table {table.full_name} of {self.named()}"
+            raise context._too_large(named, data)
         context._cell.sibling(context._env, table.full_name, key).write(context._chain, data)
 
     def scan(self, wanted: IndexRange) -> list[tuple[RowKey, bytes]]:

@@ -326,7 +326,7 @@ def check_table(context: Context, table: Any, operator: str) -> None:
                 "its rows by a call to a function of that operator"
             )
         )
-    if context._env.app.tables.get(table.full_name) is not table:
+    if context._env.app.table(table.full_name) is not table:
         raise context._doomed(
             BadQuery(
                 f"table {table.full_name} is not of the app {context._env.app.name!r}: declare it before App(…) takes "

@@ -88,10 +88,16 @@ class Plan:
         after: Position = LOWEST,
     ) -> IndexRange:
         """The range that is read, behind the position `after`; raises `BadQuery` for a value of another type."""
-        low, high = self.bounds(conditions)
+        try:
+            low, high = self.bounds(conditions)
+            group = self.group(entity, conditions)
+            for column in self.filters:  # now, for the range may have no rows
+                _check_asked(column, conditions[column.name])
+        except BadQuery as error:
+            raise BadQuery(f"table {self.index.table}: {error}") from None
         if after:
             low = max(low, (*after, TOP))
-        return IndexRange(self.index, self.group(entity, conditions), low, high, membership, first, last)
+        return IndexRange(self.index, group, low, high, membership, first, last)
 
     def filtered(
         self, rows: list[tuple[Any, Any]], conditions: Conditions, first: int, last: int
@@ -192,6 +198,19 @@ def _after_all_with(beginning: Any) -> Any:
     return text[:-1] + chr(ord(text[-1]) + 1) if text else None
 
 
+def _check_asked(column: Column, condition: Any) -> None:
+    """Raises `BadQuery` for a condition with which no value of the column can be compared."""
+    if type(condition) is not Comparison:
+        if column.kind is not None:
+            column.asked(condition)
+        return
+    if condition.operation == "prefix":
+        _check_prefixes(column)
+    for bound in (condition.low, condition.high):
+        if bound is not None:
+            column.bare(bound)
+
+
 def _meets(column: Column, value: Any, condition: Any) -> bool:
     if type(condition) is not Comparison:
         if column.kind is None:
@@ -203,7 +222,6 @@ def _meets(column: Column, value: Any, condition: Any) -> bool:
     low = None if condition.low is None else column.bare(condition.low)
     high = None if condition.high is None else column.bare(condition.high)
     if condition.operation == "prefix":
-        _check_prefixes(column)
         return bool(own.startswith(low))
     if condition.operation == "above":
         return bool(own > low)

@@ -15,8 +15,8 @@ from msgspec import inspect
 
 from styx.errors import BadQuery, ConfigurationError, UnsupportedValue
 from styx.relational.columns import Column
-from styx.values.codec import TypedState, shown
-from styx.values.declared_types import check_declared, type_text
+from styx.values.codec import TypedState, encode_any, shown
+from styx.values.declared_types import check_declared, nodes_of, type_text
 
 
 class RowType:
@@ -38,6 +38,7 @@ class RowType:
             check_declared(declared)
         except ConfigurationError as error:
             raise ConfigurationError(f"the row type {type_text(declared)}: {error}") from None
+        _check_defaults(declared, info)
         if isinstance(info, inspect.DataclassType):
             fixed = [field.name for field in dataclasses.fields(info.cls) if not field.init]
             if fixed:
@@ -66,6 +67,16 @@ class RowType:
         except UnsupportedValue as error:
             raise UnsupportedValue(f"table {self.table}: a row{error.path}: {error}") from None
 
+    def has_bytes(self, row: Any, data: bytes) -> bool:
+        """Whether the row is, in all its columns, the one of which `data` are the bytes."""
+        pack, decode = self.typed.pack, self.decode
+        try:
+            # Bytes of a row that was given as 0.1 for a Decimal are others than those of the row that is read.
+            packed = pack(row)
+            return packed == data or packed == pack(decode(data))
+        except Exception:  # noqa: BLE001 - the row may hold anything by now
+            return False
+
     def changed(self, row: Any, changes: dict[str, Any]) -> Any:
         """A copy of the row with other values in some columns; raises `BadQuery` for a column that it has not."""
         unknown = [name for name in changes if name not in self.columns]
@@ -87,3 +98,30 @@ class RowType:
                 if field.default_factory is not msgspec.NODEFAULT:
                     return field.default_factory()
         raise LookupError(name)
+
+
+def _check_defaults(declared: Any, info: Any) -> None:
+    """Refuses defaults that would give a stored row other values than it was inserted with, or that differ at each
+    call.
+    """
+    for node in nodes_of(info):
+        if isinstance(node, inspect.StructType) and node.cls.__struct_config__.omit_defaults:
+            raise ConfigurationError(
+                f"{type_text(node.cls)} of the row type {type_text(declared)} has omit_defaults=True: rows would be "
+                "stored without the values that are defaults, and would change with a default in the code; leave it out"
+            )
+    for field in info.fields:
+        factory = field.default_factory
+        if factory is not msgspec.NODEFAULT and not _gives_the_same(factory):
+            raise ConfigurationError(
+                f"the row type {type_text(declared)}: the default_factory of column {field.name!r} gives another value "
+                "at each call, and a function that runs again must make the same row: give the value in the function, "
+                'by ctx.unique_id(), ctx.uuid(), ctx.random() or ctx.now(), or declare auto="unique"'
+            )
+
+
+def _gives_the_same(factory: Any) -> bool:
+    try:
+        return encode_any(factory(), "a default") == encode_any(factory(), "a default")
+    except Exception:  # noqa: BLE001 - it is told where a row is made
+        return True

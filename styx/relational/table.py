@@ -45,8 +45,9 @@ class Table:
     `entity_parts`: how many parts of a row's key are the entity's. `auto`: "unique", "serial" or None.
     `entity_indexes`: those over the rows of one entity. `across`: the queries over partitions, by the other indexes.
     `constrained`: rows are examined before they are written. `referenced_by`: references of tables that were declared
-    later, and its own to itself. `was`: the name that it had in an earlier version, "" if none. `migration` converts
-    rows that an earlier version stored. `given`: the arguments of `Operator.table` by name, but for these two.
+    later, and its own to itself. `consequences`: what changes of rows imply elsewhere (`styx.model.consequence`).
+    `was`: the name that it had in an earlier version, "" if none. `migration` converts rows that an earlier version
+    stored. `given`: the arguments of `Operator.table` by name, but for these two.
     """
 
     __slots__ = (
@@ -58,6 +59,7 @@ class Table:
         "auto_default",
         "checks",
         "columns",
+        "consequences",
         "constrained",
         "delicate",
         "entity_indexes",
@@ -123,6 +125,7 @@ class Table:
         self.auto_default: Any = declaration.auto_default(auto)
         self.references: tuple[Reference, ...] = ()
         self.referenced_by: list[Reference] = []
+        self.consequences: list[Any] = []
         self.references = declaration.references(references)
         declaration.end()
         for reference in self.references:
@@ -211,9 +214,10 @@ class Table:
                 return decode(data)
         return row
 
-    def check(self, row: Any) -> None:
+    def check(self, row: Any, data: bytes) -> None:
         """Raises `UnsupportedValue` for a value that an index cannot order, `CheckViolation` for the first check that
-        the row does not meet, and whatever a check raises. The row is as `as_stored` gives it.
+        the row does not meet or that changes it, and whatever a check raises. `data` are the row's bytes, and the row
+        is as `as_stored` gives it.
         """
         for column in self.delicate:
             try:
@@ -224,6 +228,10 @@ class Table:
             function = check.function
             if not function(row):
                 raise CheckViolation(f"table {self.full_name}: {shown(row)} does not meet the check {check.name!r}")
+        if self.checks and not self.row_type.has_bytes(row, data):
+            # What looks at the row next, such as a unique index, would see another one than the one that is stored.
+            names = " or ".join([repr(check.name) for check in self.checks])
+            raise CheckViolation(f"table {self.full_name}: the check {names} changed the row; a check only looks at it")
 
     # Queries -----------------------------------------------------------------------------------------------
 

@@ -35,10 +35,11 @@ class RowRules:
     def read(self, rows_of: RowsOf, key: Any, data: bytes) -> Reading:
         """Reads a stored row; raises `Misfit` if it breaks a rule."""
         reading = self._reader.read(data)
-        row = self._row(data, reading)
+        stored = data if reading.data is None else reading.data
+        row = self._row(stored)
         try:
             self._check_key(key, row)
-            self._check_row(row)
+            self._check_row(row, stored)
             self._check_unique(rows_of(self._table.full_name), key, row)
             self._check_references(rows_of, key, row)
         except Misfit:
@@ -47,9 +48,9 @@ class RowRules:
             raise Misfit(f": {describe(error)[1]}") from None
         return reading
 
-    def _row(self, data: bytes, reading: Reading) -> Any:
+    def _row(self, data: bytes) -> Any:
         decode = self._table.row_type.decode
-        return decode(data if reading.data is None else reading.data)
+        return decode(data)
 
     def _check_key(self, key: Any, row: Any) -> None:
         table = self._table
@@ -59,9 +60,9 @@ class RowRules:
                 f": its columns say the primary key {', '.join(map(repr, parts))}; a row's primary key never changes"
             )
 
-    def _check_row(self, row: Any) -> None:
+    def _check_row(self, row: Any, data: bytes) -> None:
         try:
-            self._table.check(row)
+            self._table.check(row, data)
         except (CheckViolation, UnsupportedValue):
             raise
         except Exception as error:  # noqa: BLE001 - a check of the app can raise anything
@@ -89,7 +90,8 @@ class RowRules:
         if data is None:
             return False
         try:
-            return bool(_values(index, self._row(data, self._reader.read(data))) == values)
+            reading = self._reader.read(data)
+            return bool(_values(index, self._row(data if reading.data is None else reading.data)) == values)
         except Misfit:
             return False  # it offends by itself
 

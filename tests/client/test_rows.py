@@ -266,3 +266,27 @@ async def test_rows_outlive_their_engine(tmp_path: Path, end: str) -> None:
         async with opened() as client:
             assert client.state() == before
             assert await client.call(cart, "c3", count) == 6
+
+
+async def test_a_load_names_the_first_pairs_that_cannot_be_loaded() -> None:
+    """All of one chunk: by number in the load, entity and primary key, ten at most."""
+    rows = [("c1", Item(n, quantity=10 if n in (2, 5) else 1, label=f"l{min(n, 6)}")) for n in range(8)]
+    async with styx.embedded(app) as client:
+        with pytest.raises(LoadFailed) as failed:
+            await client.load_rows(items, rows)
+        first, second, third = str(failed.value).splitlines()
+        assert first.startswith("pair 2: CheckViolation: cart/items[('c1', 2)] cannot be loaded: table cart/items: ")
+        assert second.startswith("  pair 5: cart/items[('c1', 5)] cannot be loaded: CheckViolation: ")
+        assert third.startswith("  pair 7: cart/items[('c1', 7)] cannot be loaded: UniqueViolation: row 7 of table ")
+        assert (failed.value.key, failed.value.index, failed.value.loaded) == ("c1", 2, 0)
+        with pytest.raises(LoadFailed) as failed:
+            await client.load_rows(items, [("c1", Item(n, quantity=10)) for n in range(20)])
+        assert len(failed.value.message.splitlines()) == 11
+        assert failed.value.message.endswith("the pairs behind it were not looked at")
+
+
+async def test_a_load_numbers_the_pairs_of_the_whole_load() -> None:
+    async with styx.embedded(app) as client:
+        with pytest.raises(LoadFailed, match=r"^pair 1500: CheckViolation: cart/items\[\('c0', 1500\)\]") as failed:
+            await client.load_rows(items, [("c0", Item(n, quantity=10 if n == 1500 else 1)) for n in range(2000)])
+        assert (failed.value.key, failed.value.index, failed.value.loaded) == ("c0", 1500, 1000)

@@ -152,6 +152,13 @@ def test_conditions_on_any_column_can_be_a_mapping() -> None:
         people.explain({"id": 1}, id=1)
 
 
-def test_explain_refuses_values_of_another_type() -> None:
-    with pytest.raises(BadQuery, match="column 'b' is of type int, and was compared with '2' of type str"):
-        TABLE.explain(a=1, b=above("2"))
+@pytest.mark.parametrize("what", [{"a": 1, "b": above("2")}, {"a": 1, "b": "2"}, {"a": 1, "id": 5, "b": below("2")}])
+def test_values_of_another_type_are_refused_by_table_and_column(what: dict[str, Any]) -> None:
+    """Whether the index takes the condition, or it filters rows, of which there may be none."""
+    told = "table o/rows: column 'b' is of type int, and was compared with '2' of type str"
+    with pytest.raises(BadQuery, match=told):
+        TABLE.explain(what)
+    with pytest.raises(BadQuery, match=told):
+        TABLE.plan(what).range_of((7,), what)
+    with pytest.raises(BadQuery, match="table o/rows: column 'b' is of type int: only texts and bytes"):
+        TABLE.explain(a=1, id=5, b=prefix("x"))

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import styx
-from styx import Check, ConfigurationError, Index, Operator, Ref
+from styx import App, Check, ConfigurationError, Index, Operator, Ref
 
 
 class Item(msgspec.Struct, array_like=True):
@@ -128,6 +128,19 @@ def test_a_name_is_used_once() -> None:
     operator.table("items", Item, key="product")
     with pytest.raises(ConfigurationError, match="operator 'cart' has a table 'items' already"):
         operator.table("items", Item, key="product")
+
+
+def test_an_operator_in_an_app_gets_no_more_tables() -> None:
+    operator = Operator("shop")
+    operator.table("rows", Item, key="product")
+    App("market", [operator])
+    told = r"operator 'shop' is in the app 'market' already, .* 'more': declare all tables before App\(…\)"
+    with pytest.raises(ConfigurationError, match=told):
+        operator.table("more", Item, key="product")
+    refused = Operator("other")
+    with pytest.raises(ConfigurationError, match="two operators"):
+        App("market", [refused, refused])
+    refused.table("rows", Item, key="product")
 
 
 def test_a_row_type_is_a_struct_or_dataclass() -> None:

@@ -42,6 +42,7 @@ CLUSTER_REGRESSIONS = {
     40955: "what workers were started with was offered once, amid a deployment that failed: no version ever ran",
     63901: "a replay's lock phase counted one who was cut as well, and gave up the only other, who was most of them",
     69169: "the same behind sixteen rounds with patches, without two who were cut",
+    79489: "nobody started a coordinator again that one before it had fenced, which took over later",
     61701: "the simulated log did not tell a coordinator that an older one had fenced it while it took over",
 }
 

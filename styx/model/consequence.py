@@ -1,0 +1,43 @@
+"""What a change of a row implies for entities elsewhere: calls that the engine makes, of engine-made functions.
+
+A statement that changes a row of a table with consequences makes the calls that they give, as asynchronous calls of the
+function that runs. So they are part of its transaction: they run when its chain has returned, in call-path order, and
+an error of one ends the transaction. That order is not always the order of the writes. A function that has called
+another one without waiting, and changes a row afterwards, implies its calls behind those of the other one. So what a
+called function does must not depend on the order of the calls of one row: it adds and takes away, and never sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from styx.model.internal_operator import InternalOperator
+from styx.relational.index_range import RowKey
+
+
+class ImpliedCall(NamedTuple):
+    """An asynchronous call of an internal operator's function. `params` are its arguments, as for `ctx.call_async`."""
+
+    operator: InternalOperator
+    function: str
+    key: Any
+    params: tuple[Any, ...]
+
+
+class Consequence:
+    """What the changes of one table's rows imply. It stands in `Table.consequences`; a table without any pays nothing.
+
+    It is made with the declaration, knows no app, and decides by its arguments alone.
+    """
+
+    __slots__ = ()
+
+    def calls(self, key: RowKey, old: Any, new: Any) -> Iterable[ImpliedCall]:
+        """The calls that a change of a row implies, in order.
+
+        `key`: the row's key, flat: its entity's key, then its primary key. `old`: the row that the statement finds,
+        decoded, None if there is none; `new`: the row as it will be stored, None if it is deleted. What is raised ends
+        the transaction at the statement.
+        """
+        raise NotImplementedError
