@@ -317,7 +317,7 @@ async def _later(program: Program, ms: int, n: int, target: list[Any], steps: li
     give(program.ctx, ms, n, *program.target(*target), steps)
 
 
-async def _cancel(program: Program, n: int) -> None:
+async def _withdraw(program: Program, n: int) -> None:
     program.register = int(await program.ctx.cancel(f"t{n}"))
 
 
@@ -457,7 +457,7 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "restart": _restart,
     "rows": _rows,
     "later": _later,
-    "cancel": _cancel,
+    "cancel": _withdraw,
     "all": _all,
     "survey": _survey,
     "mutate": _mutate,

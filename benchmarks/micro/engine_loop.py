@@ -59,7 +59,7 @@ class EngineLoop:
         self._offsets = [0] * n_slots
         self._events: deque[Event] = deque()
         objects, world = Objects(MemoryStore(), _submit), _WorkerWorld(self)
-        ports = WorkerPorts(world, world, objects, world, world, world)
+        ports = WorkerPorts(world, world, objects, world, world, world, world)
         self._host = WorkerHost(self.worker, ports, self._events.append)
         core, members = Coordinator(n_slots, snapshot_interval_s=float("inf")), _CoordinatorWorld(self._events)
         self.coordinator = CoordinatorHost(core, members, members, objects, members, self._tell_coordinator)
@@ -145,6 +145,9 @@ class _WorkerWorld:
 
     def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> NoReturn:
         raise AssertionError("there are no external functions")
+
+    def wake(self, due_us: int, told: Callable[[int], None]) -> NoReturn:
+        raise AssertionError("nothing is given for later")
 
 
 class _CoordinatorWorld:

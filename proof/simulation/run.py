@@ -260,7 +260,8 @@ class Simulation:
             core = host.core
             lines.append(
                 f"{host.name}: {core.reached.name} generation {core.generation} epoch {core.epoch} "
-                f"backlog {core.backlog} given for later {core.given_for_later} unfinished {core.unfinished} open roots {core.executor.open_roots}"
+                f"backlog {core.backlog} unfinished {core.unfinished} open roots {core.executor.open_roots} "
+                f"given for later {core.given_for_later}"
             )
         return "; ".join(lines)
 

@@ -2,8 +2,8 @@
 
 The table `cart` holds the values of the operator's entities, `cart/<sequences>` their sequences, `cart/<agenda>` the
 calls that they gave for later, `cart/<dead>` those of them that were given up, and `cart/items` the rows of the
-declared table `items`. No operator's name has a `/`, and no declared table has a name with a `<`. The key of all but a value
-begins with its entity's key. An entity *has state* if it has any of these: then it must be found again, and its
+declared table `items`. No operator's name has a `/`, and no declared table has a name with a `<`. The key of all but a
+value begins with its entity's key. An entity *has state* if it has any of these: then it must be found again, and its
 operator must stay. Only values count as entities.
 """
 

@@ -20,8 +20,8 @@ Delta = dict[str, Changes]
 class SlotState:
     """`tables` are by operator; `table` makes one at its first use.
 
-    `due_calls` is the order of what the agendas hold, None without one. `uploading` are the changes that a snapshot under way has taken. `converted`: what was loaded is not what the
-    snapshot has, so the next one must have all of it.
+    `due_calls` is the order of what the agendas hold, None without one. `uploading` are the changes that a snapshot
+    under way has taken. `converted`: what was loaded is not what the snapshot has, so the next one must have all of it.
     """
 
     __slots__ = ("converted", "due_calls", "tables", "uploading")

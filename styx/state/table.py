@@ -30,9 +30,10 @@ NEWEST: Final = 4_611_686_018_427_387_903
 
 
 class Table:
-    """`epoch` is the last one with a commit here; what was loaded has the snapshot's.
+    """`epoch` is the last one with a commit here; what was loaded has the snapshot's. `told`, if there is one, is told
+    of each write behind it.
 
-    `told`, if there is one, is told of each write behind it. One version is kept: a read of an epoch before the last commit is an `AssertionError`.
+    One version is kept: a read of an epoch before the last commit is an `AssertionError`.
     """
 
     __slots__ = ("_changes", "_entries", "_indexes", "epoch", "told")

@@ -91,9 +91,10 @@ class SerialReference:
     """Runs requests one after the other against a dictionary.
 
     `state` maps (operator name, key) to the encoded state and may be read, filled or replaced between runs.
-    `given` has where each call that was given for later was put, by its id. `entities` lists which entities the last transaction was on, in order. `read_only` says whether its root is a
-    read-only function, None if the request was refused. `limits` and `n_slots` must be the
-    deployment's, because they decide outcomes and what `ctx.partition` says.
+    `given` has where each call that was given for later was put, by its id. `entities` lists which entities the last
+    transaction was on, in order. `read_only` says whether its root is a read-only function, None if the request was
+    refused. `limits` and `n_slots` must be the deployment's, because they decide outcomes and what `ctx.partition`
+    says.
     """
 
     def __init__(

@@ -154,6 +154,9 @@ class WorkerWorld(World):
     def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
         self._asked(wanted, ended)
 
+    def wake(self, due_us: int, told: Callable[[int], None]) -> None:
+        self._asked(due_us, told)
+
 
 def _by_slot(slots: Iterable[int], ends: dict[int, int]) -> dict[int, dict[int, int]]:
     return dict.fromkeys(slots, ends)

@@ -93,6 +93,7 @@ class Deployment:
         self.sent: dict[str, tuple[Request, int]] = {}
         self.replies: list[ReplyRecord] = []
         self.externals: list[tuple[Worker, RunExternal]] = []
+        self.alarms: dict[Worker, tuple[int, Callable[[int], None]]] = {}
         self._ended: dict[bytes, Callable[[bytes], None]] = {}
         self.outcomes: dict[bytes, ExternalResult] = {}
         self.epoch_records = 0
@@ -327,6 +328,9 @@ class _Place:
 
     def external(self, effect: AppendExternal, durable: Callable[[bytes | None], None]) -> None:
         durable(effect.record.outcome)
+
+    def wake(self, due_us: int, told: Callable[[int], None]) -> None:
+        self._deployment.alarms[self._core] = (due_us, told)
 
     def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
         self._deployment._ended[wanted.key] = ended

@@ -150,6 +150,9 @@ class Process:
     def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
         self._cluster.externals[wanted.tid] = (wanted.key, ended)
 
+    def wake(self, due_us: int, told: Callable[[int], None]) -> None:
+        self._cluster.alarms[self.name] = (due_us, told)
+
     def _submit(
         self, what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None]
     ) -> None:
