@@ -26,6 +26,7 @@ from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
     AppendVerdicts,
+    CallGivenUp,
     CoordinatorSaid,
     EmitReplies,
     Event,
@@ -136,6 +137,9 @@ class _WorkerWorld:
 
     def left(self, effect: ReportLeft) -> NoReturn:
         raise AssertionError(f"local functions stay in their slots: {effect.functions}")
+
+    def gave_up(self, effect: CallGivenUp) -> NoReturn:
+        raise AssertionError(f"nothing is given for later: {effect}")
 
     def skipped(self, effect: ReportPoison) -> NoReturn:
         raise AssertionError(f"a request cannot be decoded: {effect.reason}")

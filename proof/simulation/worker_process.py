@@ -35,6 +35,7 @@ from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
     AppendVerdicts,
+    CallGivenUp,
     CheckFurther,
     CoordinatorSaid,
     EmitReplies,
@@ -449,6 +450,10 @@ class WorkerProcess:
     def left(self, effect: ReportLeft) -> None:
         """As `Findings.left`."""
         self.world.left += sum(effect.functions.values())
+
+    def gave_up(self, effect: CallGivenUp) -> None:
+        """As `Findings.gave_up`."""
+        self.world.calls_given_up += 1
 
     def skipped(self, effect: ReportPoison) -> None:
         """As `Findings.skipped`."""

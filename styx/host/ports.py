@@ -26,6 +26,7 @@ from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
     AppendVerdicts,
+    CallGivenUp,
     EmitReplies,
     LoadState,
     NotResumed,
@@ -156,6 +157,9 @@ class Findings(Protocol):
 
     def left(self, effect: ReportLeft) -> None:
         """Transactions have left the slot in which their functions were declared to stay."""
+
+    def gave_up(self, effect: CallGivenUp) -> None:
+        """A call that was given for later is given up."""
 
     def skipped(self, effect: ReportPoison) -> None:
         """A request cannot be decoded."""

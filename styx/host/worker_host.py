@@ -13,6 +13,7 @@ from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
     AppendVerdicts,
+    CallGivenUp,
     ClockTold,
     Effect,
     EmitReplies,
@@ -74,6 +75,7 @@ class WorkerHost:
             RunExternal: self._run_external,
             WakeAt: self._wake_at,
             ReportLeft: findings.left,
+            CallGivenUp: findings.gave_up,
             ReportPoison: findings.skipped,
         }
 

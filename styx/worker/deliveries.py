@@ -10,14 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec.structs import astuple
+
 from styx.messages import Request, decode_request, encode_request
-from styx.model.agenda import decode_entry
+from styx.model.agenda import dead_of, decode_dead, decode_entry, entry_key
 from styx.model.app import App
-from styx.model.delivery import delivery_function, delivery_request, entry_of, put_off_request
+from styx.model.delivery import DEAD, delivery_function, delivery_request, entry_of, put_off_request
+from styx.model.function_spec import PUT_OFF_FUNCTION
 from styx.protocol.manifest import PendingTransaction
 from styx.state.due_calls import DueCall, DueCalls
 from styx.state.slot_state import SlotState
 from styx.state.table import NEWEST
+from styx.values.codec import decode_plain
+from styx.worker.events import CallGivenUp
 from styx.worker.root import RootTransaction
 
 DUE_MAX: Final = 250
@@ -37,6 +42,7 @@ class Deliveries:
         self.under_way = 0
         self._app = app
         self._states: dict[int, SlotState] = {}
+        self._given_up: list[CallGivenUp] = []
 
     def add_slot(self, slot: int, state: SlotState) -> None:
         """Adds a slot."""
@@ -106,6 +112,7 @@ class Deliveries:
         assert root.entry is not None, "a request is no delivery"
         if root.failure is None:
             self.under_way -= 1
+            self._note_dead(root)
             due_calls = self._states[root.slot].due_calls
             if due_calls is not None:
                 due_calls.let_go(root.entry)
@@ -117,3 +124,23 @@ class Deliveries:
         root.refused = root.externals = None
         root.sequential = False
         return False
+
+    def _note_dead(self, root: RootTransaction) -> None:
+        """Notes the call if `root` has given it up."""
+        assert root.function is not None
+        if root.function.name != PUT_OFF_FUNCTION or decode_plain(root.result or b"\xc0")[0] != DEAD:
+            return
+        request = decode_request(root.payload)
+        dead = (
+            self._states[root.slot].table(dead_of(request.operator)).read(NEWEST, entry_key(root.key, str(root.entry)))
+        )
+        if dead is not None:
+            entry, _, error = astuple(decode_dead(dead))
+            self._given_up.append(
+                CallGivenUp(request.operator, root.key, entry.operator, entry.function, entry.key, entry.attempt, error)
+            )
+
+    def take_given_up(self) -> list[CallGivenUp]:
+        """The calls that were given up since the last time."""
+        taken, self._given_up = self._given_up, []
+        return taken

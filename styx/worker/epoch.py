@@ -381,6 +381,7 @@ class Epoch:
     def _end(self, roots: list[RootTransaction], phase: int) -> None:
         if self._generation.intake.deliveries.under_way:
             roots = self._generation.intake.settled(roots)
+            self._effects.extend(self._generation.intake.deliveries.take_given_up())
         self._watch.ends(roots)
         for root in roots:
             if root.idempotency is not None:

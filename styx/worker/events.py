@@ -360,6 +360,19 @@ class WakeAt:
 
 
 @dataclass(slots=True)
+class CallGivenUp:
+    """A call that an entity of `giver` gave for later has aborted at its last attempt, with this (type, message)."""
+
+    giver: str
+    giver_key: Any
+    operator: str
+    function: str
+    key: Any
+    attempts: int
+    error: tuple[str, str]
+
+
+@dataclass(slots=True)
 class ReportLeft:
     """Transactions whose functions are declared as local have left their slots. `functions` counts them by (operator,
     function).
@@ -392,6 +405,7 @@ Effect = (
     | AppendExternal
     | RunExternal
     | WakeAt
+    | CallGivenUp
     | ReportLeft
     | ReportPoison
 )

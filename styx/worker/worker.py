@@ -232,12 +232,10 @@ class Worker:
             self._take_frame(event.frame)
         elif isinstance(event, CoordinatorSaid):
             self._take_message(event.message)
-        elif isinstance(event, ClockTold):
-            self._clock(event.now_us)
         elif isinstance(event, CheckFurther):
             self._check(event.entities)
-        elif isinstance(event, LogLags | Halted):
-            self._press(event)
+        elif isinstance(event, LogLags | Halted | ClockTold):
+            self._hear(event)
         elif event.generation == self.generation:
             self._take_answer(event)
         self._advance()
@@ -266,8 +264,10 @@ class Worker:
             self._wake_at = next_us
             self._effects.append(WakeAt(next_us))
 
-    def _press(self, event: LogLags | Halted) -> None:
-        if isinstance(event, LogLags):
+    def _hear(self, event: LogLags | Halted | ClockTold) -> None:
+        if isinstance(event, ClockTold):
+            self._clock(event.now_us)
+        elif isinstance(event, LogLags):
             self._log_lags = self.pressure.congested = event.lags
         else:
             self._halted = self.pressure.halted = event.halted

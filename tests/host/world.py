@@ -14,6 +14,7 @@ from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
     AppendVerdicts,
+    CallGivenUp,
     Effect,
     EmitReplies,
     Event,
@@ -146,6 +147,9 @@ class WorkerWorld(World):
         self._asked(effect)
 
     def left(self, effect: ReportLeft) -> None:
+        self._asked(effect)
+
+    def gave_up(self, effect: CallGivenUp) -> None:
         self._asked(effect)
 
     def skipped(self, effect: ReportPoison) -> None:

@@ -46,6 +46,7 @@ from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
     AppendVerdicts,
+    CallGivenUp,
     CoordinatorSaid,
     EmitReplies,
     Event,
@@ -321,6 +322,9 @@ class _Place:
         """A test looks at the replies."""
 
     def left(self, effect: ReportLeft) -> None:
+        """A test looks at the replies."""
+
+    def gave_up(self, effect: CallGivenUp) -> None:
         """A test looks at the replies."""
 
     def skipped(self, effect: ReportPoison) -> None:

@@ -20,6 +20,7 @@ from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
     AppendVerdicts,
+    CallGivenUp,
     EmitReplies,
     FrameArrived,
     LoadState,
@@ -135,6 +136,9 @@ class Process:
         """The transcript says so."""
 
     def left(self, effect: ReportLeft) -> None:
+        """The transcript says so."""
+
+    def gave_up(self, effect: CallGivenUp) -> None:
         """The transcript says so."""
 
     def skipped(self, effect: ReportPoison) -> None:

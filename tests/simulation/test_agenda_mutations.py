@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as struct_replace
 
 from styx.model import agenda, delivery, giving
 from styx.model.agenda import AgendaEntry
@@ -108,19 +109,17 @@ def what_fails_goes_on_under_the_delivery(patch: pytest.MonkeyPatch) -> None:
 
 
 def attempts_are_not_counted(patch: pytest.MonkeyPatch) -> None:
-    original = delivery.replace
-
     def replace(entry: Any, **changes: Any) -> Any:
         if isinstance(entry, AgendaEntry) and changes.keys() == {"due_us"}:
             changes["attempt"] = 0
-        return original(entry, **changes)
+        return struct_replace(entry, **changes)
 
     patch.setattr(delivery, "replace", replace)
 
 
 def an_id_forgets_the_transaction(patch: pytest.MonkeyPatch) -> None:
-    original = giving.entry_id
-    patch.setattr(giving, "entry_id", lambda epoch, behind, tid, path, number: original(0, behind, 0, path, number))
+    forgetful = lambda epoch, behind, tid, path, number: agenda.entry_id(0, behind, 0, path, number)  # noqa: E731
+    patch.setattr(giving, "entry_id", forgetful)
 
 
 def commits_do_not_reach_the_order(patch: pytest.MonkeyPatch) -> None:
