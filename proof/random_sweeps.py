@@ -21,13 +21,15 @@ _ENDS: Final = ([0, 0], [0, 0], [1, 0], [0, 2])
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def random_sweep(rng: Random, request_id: str) -> Request:
-    """One request for `proof.chaos_app.app`: half of them change rows of an entity, the others sweep."""
+def random_sweep(rng: Random, request_id: str, spin: Steps | None = None) -> Request:
+    """One request for `proof.chaos_app.app`: half of them change rows of an entity, the others sweep. With `spin`, an
+    entity that it visits runs these steps.
+    """
     index = rng.randrange(len(PROGRAMMED))
     key = request_key(key_of(index, rng.randrange(ENTITIES)))
     steps: Steps = [row_step(rng)]
     if rng.random() < 0.5:
-        steps.insert(rng.randrange(2), _all(rng))
+        steps.insert(rng.randrange(2), _all(rng, spin))
         if rng.random() < 0.3:
             steps.append(["if", rng.randint(1, 6), [row_step(rng)], [_all(rng)]])
     if rng.random() < 0.5:
@@ -44,12 +46,30 @@ def random_survey(rng: Random, request_id: str) -> Request:
     return Request(request_id, PROGRAMMED[index].name, key, "look", _encode([[survey]]))
 
 
-def _all(rng: Random) -> list[Any]:
+def _all(rng: Random, spin: Steps | None = None) -> list[Any]:
     steps = [_step(rng) for _ in range(rng.randint(1, STEPS_MAX))]
-    if rng.random() < 0.3:
-        visit = ["visit", rng.choice(["sync", "async"]), rng.randrange(ENTITIES), [row_step(rng)]]
+    visits = [_visited(rng) for _ in range(rng.choice([0, 0, 1, 2, 4]))]
+    if spin is not None:
+        visits.append(spin)
+    for visited in visits:
+        visit = ["visit", rng.choice(["sync", "sync", "async"]), rng.randrange(ENTITIES), visited]
         steps.insert(rng.randint(0, len(steps)), visit)
     return ["all", rng.choice(["sync", "sync", "async"]), rng.randrange(len(PROGRAMMED)), steps]
+
+
+def _visited(rng: Random) -> Steps:
+    """What runs on an entity that a partition function calls. It may fail, as it may on other partitions; and it may
+    call entities of other partitions, which others of those functions call as well.
+    """
+    kind = rng.choice(["row", "row", "fails", "leaves"])
+    if kind == "fails":
+        failing = ["raise"] if rng.random() < 0.5 else ["guard", MODULUS]
+        return [["read"], ["if", rng.randint(1, 5), [["mix", rng.randrange(100)]], [failing]]]
+    if kind == "leaves":
+        target = ["at", rng.randrange(len(PROGRAMMED)), rng.randrange(2)]
+        steps = [["mix", rng.randrange(100)], row_step(rng)]
+        return [["carry", rng.choice(["sync", "sync", "async"]), target, steps], ["mix", rng.randrange(100)]]
+    return [row_step(rng)]
 
 
 def _step(rng: Random, reading: bool = False) -> list[Any]:

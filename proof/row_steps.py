@@ -16,6 +16,8 @@ is of no account with the primary key.
     ["guard", t, shelf, n]                raises `Refused` if more than n rows are on the shelf
     ["bump", t, shelf, low, high]         each of them gets the next rank; the register is left
     ["purge", t, shelf, low, high]        removes each of them; register = how many
+    ["group", t, shelf]                   register = what the view of `marks` has of it, with t = 2 that of `tags`
+    ["groups", t, shelf]                  likewise, of all its groups in one number
 """
 
 from __future__ import annotations
@@ -28,13 +30,14 @@ import msgspec
 from styx.model.context import Context
 from styx.model.operator import Operator
 from styx.model.rows import Rows
-from styx.model.table_names import row_table
+from styx.model.table_names import row_table, view_table
 from styx.relational.conditions import between
 from styx.relational.declarations import Index, Ref
 
 MODULUS: Final = 1_000_003
 RANKS: Final = 6
 TABLES: Final = ("marks", "notes", "tags")
+VIEWS: Final = ("of_shelves", "of_tags")
 
 
 class Refused(Exception):
@@ -55,10 +58,16 @@ def declare_tables(operator: Operator) -> None:
     shelves = Index("shelves", equal="shelf", order="rank")
     across = Index("across", equal="shelf", order="rank", scope="partition")
     marks = operator.table(TABLES[0], Row, key="id", indexes=[shelves, across])
+    marks.view(VIEWS[0], group_by="shelf", where=_is_low, sum="rank")
     operator.table(TABLES[1], Row, key="id", indexes=[shelves, across])
     one_tag = Index("one_tag", equal="tag", unique=True)
     belongs = Ref("id", marks, on_delete="cascade")
-    operator.table(TABLES[2], Row, key="id", indexes=[shelves, one_tag], references=[belongs])
+    tags = operator.table(TABLES[2], Row, key="id", indexes=[shelves, one_tag], references=[belongs])
+    tags.view(VIEWS[1], sum=("rank", "tag"))
+
+
+def _is_low(row: Row) -> bool:
+    return row.rank < RANKS - 2
 
 
 def _rows(ctx: Context, t: int) -> Rows:
@@ -139,6 +148,22 @@ async def _purge(ctx: Context, register: int, t: int, shelf: int, low: int, high
     return removed
 
 
+def _view(ctx: Context, t: int) -> Rows:
+    return ctx.rows(ctx._env.app.table(view_table(ctx.operator, VIEWS[t == 2])))
+
+
+async def _group(ctx: Context, register: int, t: int, shelf: int) -> int:
+    row = await _view(ctx, t).get(() if t == 2 else shelf)
+    return int(row.count * 31 + row.rank)
+
+
+async def _groups(ctx: Context, register: int, t: int, shelf: int) -> int:
+    register = 3
+    for row in await _view(ctx, t).select():
+        register = (register * 31 + row.count * 7 + row.rank) % MODULUS
+    return register
+
+
 ROW_STEPS: Final[Mapping[str, Callable[..., Awaitable[int]]]] = {
     "put": _put,
     "insert": _insert,
@@ -151,7 +176,9 @@ ROW_STEPS: Final[Mapping[str, Callable[..., Awaitable[int]]]] = {
     "guard": _guard,
     "bump": _bump,
     "purge": _purge,
+    "group": _group,
+    "groups": _groups,
 }
 """Each takes the context, the register and the operands, and gives the register."""
-READS: Final = frozenset({"get", "count", "scan", "ids", "guard"})
+READS: Final = frozenset({"get", "count", "scan", "ids", "guard", "group", "groups"})
 """Steps that a read-only function may make."""

@@ -80,8 +80,7 @@ class Clients:
         self._plan_beside("read", plan.reads, starts, idle_from_s, read)
         self._plan_beside("look", plan.looks, starts, idle_from_s, self._look)
         rows = lambda rng, number: self._near(random_rows(rng, f"w{number}"))  # noqa: E731 - it fits a line
-        sweep = lambda rng, number: random_sweep(rng, f"p{number}")  # noqa: E731 - it fits a line
-        self._plan_beside("sweep", plan.sweeps, starts, idle_from_s, sweep)
+        self._plan_beside("sweep", plan.sweeps, starts, idle_from_s, self._sweep)
         survey = lambda rng, number: random_survey(rng, f"s{number}")  # noqa: E731 - it fits a line
         self._plan_beside("survey", plan.sweeps / 2, starts, idle_from_s, survey)
         self._plan_beside("row", plan.rows, starts, idle_from_s, rows)
@@ -95,6 +94,9 @@ class Clients:
         if rng.random() < self._plan.hidden_errors:
             request = _with_step(request, rng, _hidden_error_step)
         return _with_step(request, rng, _spinning_step) if rng.random() < self._plan.spins else request
+
+    def _sweep(self, rng: Random, number: str) -> Request:
+        return random_sweep(rng, f"p{number}", [_spinning_step(rng)] if rng.random() < self._plan.spins else None)
 
     def _with_steps(
         self, request: Request, externals: Random, hidden: Random, spins: Random, numbers: Random

@@ -30,6 +30,7 @@ from styx.log.base import Stream
 from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
 from styx.model.delivery import delivery_name
+from styx.schema.view_rebuilding import rebuilt_views
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, SlotBatch, SnapshotNote, Verdicts, decode, encode
 from styx.state.table import NEWEST
 from styx.testing.history import READ_ONLY_PHASE, HistoryReport, SerializabilityViolation, check_history, state_hash
@@ -237,12 +238,14 @@ class Simulation:
         return [host for host in hosts if host.id in members]
 
     def state(self) -> dict[tuple[str, Any], bytes]:
-        """All entities' committed state, over all workers, whose indexes are those of it."""
+        """All entities' committed state, over all workers, whose indexes and views are those of it."""
         state: dict[tuple[str, Any], bytes] = {}
         for host in self.members():
             for slot in host.core.slots.values():
                 for table in slot.state.tables.values():
                     table.check_indexes(self.plan.slots)
+                wrong = rebuilt_views(host.core.app, slot.state.at(NEWEST))
+                assert not wrong, f"views are not those of their rows: {wrong}"
                 state.update(slot.state.entities(NEWEST))
         return state
 

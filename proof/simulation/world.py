@@ -25,6 +25,7 @@ from styx.model.limits import MIB, Limits
 from styx.protocol.messages import ToCoordinator
 
 NOTICE_S = 0.02
+RESTART_S = 0.1
 """How long it takes at most to notice a broken connection."""
 RESTART_S = 0.1
 """How long it takes until a coordinator's process that has ended is started again."""

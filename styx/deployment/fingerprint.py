@@ -31,7 +31,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def function_modules(app: App) -> set[str]:
-    """The modules that define the app's functions, its partition keys, and the checks of its tables."""
+    """The modules that define the app's functions, its partition keys, and the checks and views of its tables."""
     return {str(function.__module__) for function in _functions(app)}
 
 
@@ -78,9 +78,9 @@ def _functions(app: App) -> Iterator[types.FunctionType]:
         if isinstance(part_of, types.FunctionType):
             yield part_of
         for table in operator.tables.values():
-            for check in table.checks:
-                if isinstance(check.function, types.FunctionType):
-                    yield check.function
+            for decides in (*(check.function for check in table.checks), *(view.where for view in table.views)):
+                if isinstance(decides, types.FunctionType):
+                    yield decides
 
 
 def _migrations(app: App) -> Iterator[types.FunctionType]:

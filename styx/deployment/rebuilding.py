@@ -6,7 +6,7 @@ A pickled app refers to functions of this module by name.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -123,28 +123,58 @@ def declaration(operator: Operator) -> Declaration:
 
 
 def table_declaration(table: Table) -> dict[str, Any]:
-    """The arguments of `Operator.table`, by name."""
+    """The arguments of `Operator.table`, by name, and as "views" the table's views; of a view those of `Table.view`."""
+    if table.view_rule is not None:
+        return table.view_rule.given
     migrate = None if table.migration is None else table.migration.function
-    return {**table.given, "was": table.was, "migrate": migrate}
+    given = {**table.given, "was": table.was, "migrate": migrate}
+    return {**given, "views": [view.table for view in table.views]} if table.views else given
 
 
-def declare(operator: Operator, declared: Declaration, tables: Mapping[int, dict[str, Any]]) -> None:
-    """Declares an empty operator as `declared` says, with every check; `tables` are the declarations of the empty
+def declare(declared: Iterable[tuple[Operator, Declaration]], tables: Mapping[int, dict[str, Any]]) -> None:
+    """Declares empty operators as their declarations say, with every check; `tables` are the declarations of the empty
     tables by their ids. Raises `ConfigurationError`.
     """
-    Operator.__init__(
-        operator,
-        declared.name,
-        declared.n_partitions,
-        key_type=declared.key_type,
-        state_type=declared.state_type,
-        partition_key=declared.partition_key,
-        migrate=declared.migrate,
-    )
-    for table in declared.tables:
-        operator.declare_table(table, **tables[id(table)])
-    for function in declared.functions:
-        operator.register(**declared.hints.get(function.__name__, {}))(function)
-    for function in declared.partition_functions:
-        read_only = declared.hints.get(function.__name__, {}).get("read_only", False)
-        operator.register_partition(read_only=read_only)(function)
+    pairs = list(declared)
+    owners: dict[int, tuple[Operator, tuple[Table, ...]]] = {}
+    for operator, one in pairs:
+        Operator.__init__(
+            operator,
+            one.name,
+            one.n_partitions,
+            key_type=one.key_type,
+            state_type=one.state_type,
+            partition_key=one.partition_key,
+            migrate=one.migrate,
+        )
+        owners.update({id(table): (operator, one.tables) for table in one.tables})
+    made: set[int] = set()
+    for table in [table for _, one in pairs for table in one.tables]:
+        _declare_table(table, owners, tables, made)
+    for operator, one in pairs:
+        for function in one.functions:
+            operator.register(**one.hints.get(function.__name__, {}))(function)
+        for function in one.partition_functions:
+            read_only = one.hints.get(function.__name__, {}).get("read_only", False)
+            operator.register_partition(read_only=read_only)(function)
+
+
+def _declare_table(
+    table: Table,
+    owners: Mapping[int, tuple[Operator, tuple[Table, ...]]],
+    tables: Mapping[int, dict[str, Any]],
+    made: set[int],
+) -> None:
+    """Declares a table, and before it those that it refers to, and those that its operator had before it."""
+    if id(table) in made:
+        return
+    made.add(id(table))
+    owner, of_owner = owners[id(table)]
+    parents = [reference.table for reference in tables[id(table)]["references"]]
+    for earlier in (*of_owner[: of_owner.index(table)], *(each for each in parents if isinstance(each, Table))):
+        _declare_table(earlier, owners, tables, made)
+    given = {**tables[id(table)]}
+    views: Sequence[Table] = given.pop("views", ())
+    owner.declare_table(table, **given)
+    for view in views:
+        table.declare_view(view, **tables[id(view)])

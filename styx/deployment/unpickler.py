@@ -67,8 +67,7 @@ class AppUnpickler(pickle.Unpickler):
                 case ("imports", modules):
                     self._make_importable(modules)
         self._make_decoders()
-        for index, declaration in declared.items():
-            declare(self._operators[index], declaration, tables)
+        declare([(self._operators[index], declaration) for index, declaration in declared.items()], tables)
         self._app.__init__(name, operators, drops=drops)  # type: ignore[misc]  # the shell that functions already refer to
         return self._app
 

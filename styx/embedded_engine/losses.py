@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from styx.embedded_engine.app_record import AppRecord, is_code_of, placements
 from styx.model.app import App
+from styx.model.internal_operator import is_internal
 from styx.model.placement import Misplaced, first_misplaced, misplaced
 from styx.model.table_names import entities_of, holds_rows, owner_of
 from styx.schema.description import AppDescription, OperatorDescription, describe, refusal_of_tables
@@ -116,7 +117,7 @@ def unknown_operators(app: App, tables: Tables) -> dict[str, int]:
     """How many entities there are of each operator that `app` does not have."""
     counts: dict[str, int] = {}
     for _, name, table in _all(tables):
-        if owner_of(name) not in app.operators:
+        if owner_of(name) not in app.operators and not is_internal(owner_of(name)):
             counts[name] = counts.get(name, 0) + len(table)
     return counts
 

@@ -23,6 +23,7 @@ def _table_text(name: str, table: TableDescription) -> str:
     rules += [f"index {index}" for index in table.indexes]
     rules += [f"check {check}" for check in table.checks]
     rules += [f"reference {reference}" for reference in table.references]
+    rules += [f"view {view}" for view in table.views]
     return f"- `{name}`: {columns}. {'; '.join(rules)[:1].upper()}{'; '.join(rules)[1:]}."
 
 

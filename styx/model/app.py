@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from styx.errors import BadArguments, ConfigurationError, UnknownOperator
+from styx.model.consequence import Consequence
 from styx.model.function_spec import FunctionSpec
 from styx.model.internal_operator import InternalOperator
 from styx.model.operator import Operator
 from styx.model.partition_function import Partitions
-from styx.model.table_names import holds_rows, owner_of, row_table
+from styx.model.table_names import holds_rows, owner_of, row_table, view_table
 from styx.relational.row_indexes import RowIndex
 from styx.relational.table import Table
 from styx.values.codec import shown
@@ -21,9 +23,9 @@ class App:
     """A named set of operators.
 
     `resolved` keeps what `resolve` has found; callers on the hot path look there first. `logs` is true once a function
-    has used `ctx.log`; before that there are no lines to collect. `tables` are by full name; `internal_tables` are
-    those that the engine made. `drops` names tables of earlier versions, such as "cart/old", whose rows are deleted
-    when the app is deployed.
+    has used `ctx.log`; before that there are no lines to collect. `tables` are by full name, those that hold views
+    among them; `internal_tables` are those that the engine made. `drops` names tables of earlier versions, such as
+    "cart/old", whose rows are deleted when the app is deployed.
 
     Raises `ConfigurationError` if a name stands twice, a function's annotations cannot be converted to, or a table that
     is to be dropped is declared.
@@ -47,10 +49,11 @@ class App:
         self.operators: Mapping[str, Operator] = MappingProxyType(by_name)
         self._by_name = by_name
         self.tables: Mapping[str, Table] = MappingProxyType(
-            {table.full_name: table for operator in by_name.values() for table in operator.tables.values()}
+            {table.full_name: table for operator in by_name.values() for table in self._tables_of(operator)}
         )
         self.drops = self._checked_drops(drops)
         self._check_renamed()
+        self._check_references()
         internal = {each.name: each for operator in by_name.values() for each in operator.internal}
         self._internal: dict[str, Partitions | InternalOperator] = {
             **{each.partitions.name: each.partitions for each in by_name.values()},
@@ -105,6 +108,13 @@ class App:
         """The operator whose entities have state under this name, an internal one among them; None if there is none."""
         return self._owners.get(name)
 
+    def entries(self) -> Iterator[tuple[Table, Consequence]]:
+        """The tables whose rows imply entries elsewhere, with what implies them."""
+        for table in self.tables.values():
+            for consequence in table.consequences:
+                if consequence.entries is not None:
+                    yield table, consequence
+
     def table(self, full_name: str) -> Table | None:
         """The table whose rows a slot keeps under this name, such as `cart/items`, or a table of an internal operator;
         None if it is not one.
@@ -117,9 +127,9 @@ class App:
         if not isinstance(name, str) or not holds_rows(name):
             raise BadArguments(f"a table is a Table, or its full name such as 'cart/items': got {shown(wanted)}")
         operator = self.operator(owner_of(name))
-        table = self.tables.get(name)
+        table = self.tables.get(name) or self.tables.get(view_table(*name.split("/", 1)))
         if table is None:
-            known = ", ".join(sorted(operator.tables)) or "none"
+            known = ", ".join(sorted(each.name for each in self._tables_of(operator))) or "none"
             raise BadArguments(
                 f"operator {operator.name!r} has no table {shown(name.partition('/')[2])}; it has: {known}"
             )
@@ -129,6 +139,18 @@ class App:
         """The indexes of that table, its primary key first; none if it is not a declared table."""
         table = self.table(full_name)
         return () if table is None else table.indexes
+
+    def _tables_of(self, operator: Operator) -> list[Table]:
+        """The operator's tables and their views; raises `ConfigurationError` if two have one name."""
+        tables = [*operator.tables.values()]
+        tables += [view.table for table in operator.tables.values() for view in table.views]
+        names = Counter(table.name for table in tables)
+        twice = [name for name, times in names.items() if times > 1]
+        if twice:
+            raise ConfigurationError(
+                f"app {self.name!r}: operator {operator.name!r} has two tables or views named {twice[0]!r}; rename one"
+            )
+        return tables
 
     def _checked_drops(self, drops: Iterable[str]) -> tuple[str, ...]:
         names = sorted({drops} if isinstance(drops, str) else set(drops), key=str)
@@ -156,6 +178,15 @@ class App:
                     f"table {table.full_name!r}: was={table.was!r} names a table that is declared, renamed twice or "
                     "dropped as well: its rows can go to one place"
                 )
+
+    def _check_references(self) -> None:
+        for table in self.tables.values():
+            for reference in table.foreign:
+                if self._by_name.get(reference.parent.name) is not reference.parent:
+                    raise ConfigurationError(
+                        f"app {self.name!r}: {reference.name} refers to operator {reference.parent.name!r}, which the "
+                        "app does not have: add it to the app's operators"
+                    )
 
     def __repr__(self) -> str:
         return f"App({self.name!r}, operators={list(self.operators)})"

@@ -13,6 +13,7 @@ from styx.model.app import App
 from styx.model.function_log import Line
 from styx.native.compiled import TransactionLimits
 from styx.native.interpreted import native
+from styx.relational.increment import Increment, incremented
 from styx.relational.index_range import IndexRange, RowKey
 
 
@@ -32,6 +33,17 @@ class Cell:
 
     def write(self, chain: bytes, value: bytes | None) -> None:
         raise NotImplementedError
+
+    def add(self, chain: bytes, increment: Increment) -> bool:
+        """Adds to the row that `chain` sees. Returns False if it is missing and must not be, without a change.
+
+        This is what an increment means. Who runs a transaction beside others adds without looking.
+        """
+        before = self.read(chain)
+        if before is None and increment.zero is None:
+            return False
+        self.write(chain, incremented(before, (increment,)))
+        return True
 
     def access(self, access: Access) -> Any:
         raise NotImplementedError

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from styx.model.internal_operator import InternalOperator
 from styx.relational.index_range import RowKey
+from styx.relational.table import Table
 
 
 class ImpliedCall(NamedTuple):
@@ -28,10 +29,16 @@ class ImpliedCall(NamedTuple):
 class Consequence:
     """What the changes of one table's rows imply. It stands in `Table.consequences`; a table without any pays nothing.
 
-    It is made with the declaration, knows no app, and decides by its arguments alone.
+    It is made with the declaration, knows no app, and decides by its arguments alone. `entries`: the table of an
+    internal operator in which all that it stores is, None if it stores nothing. `derived` says what stands there, for
+    whenever another version of the app begins: the entries are then made anew of the rows.
     """
 
     __slots__ = ()
+
+    @property
+    def entries(self) -> Table | None:
+        return None
 
     def calls(self, key: RowKey, old: Any, new: Any) -> Iterable[ImpliedCall]:
         """The calls that a change of a row implies, in order.
@@ -41,3 +48,13 @@ class Consequence:
         the transaction at the statement.
         """
         raise NotImplementedError
+
+    def derived(self, rows: Iterable[tuple[RowKey, bytes]]) -> dict[RowKey, bytes]:
+        """All entries that the rows of all slots imply; raises what decoding raises."""
+        raise NotImplementedError
+
+    def minds(self, column: str) -> bool:
+        """Whether a column's value matters to the calls. Then nothing can be added to it by `rows.add`, which does not
+        know the value, and implies nothing.
+        """
+        return True

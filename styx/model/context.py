@@ -29,7 +29,9 @@ from styx.errors import (
 )
 from styx.model import read_only
 from styx.model.agenda import Retry
+from styx.model.app_search import find
 from styx.model.call_limit import call_limit_error
+from styx.model.calls_to_all import calls_to_all
 from styx.model.cell import Cell, Environment
 from styx.model.entity_handle import EntityOfContext, entity_of
 from styx.model.function_log import FunctionLog
@@ -38,6 +40,7 @@ from styx.model.giving import give
 from styx.model.limits import CALLS_PER_FUNCTION_MAX
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
+from styx.model.reference_entries import delete_referred
 from styx.model.rows import Rows
 from styx.model.sequence import EntitySequence
 from styx.model.signature import NO_ARGUMENTS
@@ -98,9 +101,8 @@ class Context(msgspec.Struct, eq=False):
     All methods raise `ContextClosed` afterwards. An error raised by a method dooms the transaction even if the function
     catches it: a lost write must not look like a success. `_called` counts the functions that the transaction has
     called so far, this one's calls included, as far as the executor knows (large arguments and results as several);
-    `_left` the operations on state that remain,
-    `CLOSED` once the function has ended. `_begun` is the last coroutine that a method gave, and `_open` are
-    those before it that had not ended when the next one began: a function that awaits them in turn needs no list.
+    `_left` the operations on state that remain, `CLOSED` once the function has ended. `_begun` is the last coroutine
+    that a method gave, `_open` those before it that had not ended then: mostly none, so there is no list.
 
     A Struct, because one is made for every call: its fields from `_chain_id` on are the executor's
     (`styx.worker.invocation`), so that none has to be set after it is made.
@@ -212,9 +214,10 @@ class Context(msgspec.Struct, eq=False):
         if left <= 0:
             self._refuse()
         self._left = left - 1
-        if self._spec.read_only:
-            raise self._violation("delete")
-        self._cell.write(self._chain, None)
+        if self._spec.deletes_alone:
+            self._cell.write(self._chain, None)
+        else:
+            delete_referred(self)
         return DONE
 
     def sequence(self, name: str) -> EntitySequence:
@@ -260,26 +263,22 @@ class Context(msgspec.Struct, eq=False):
         """Calls a partition function on every partition of the operator, in the same transaction; gives their results,
         by the partition's number.
 
-        The calls are made one after the other, and each counts as one. The first exception ends the transaction.
+        The calls are made together, and each counts as one. The first exception ends the transaction: that of the
+        partition with the lowest number.
         """
         return self._begin(call_all(self, operator, function_name, params))
 
     def call_all_async(self, operator: Operator | str, function_name: Any, params: Any = ()) -> None:
         """As `call_all`, without waiting; the calls run after this chain has returned."""
-        partitions, name, count = self._all_partitions(operator, function_name)
-        for number in range(count):
-            self.call_async(partitions, name, number, params)
+        calls = calls_to_all(self, False, operator, function_name, params)
+        if self._calls is None:
+            self._calls = calls
+        else:
+            self._calls += calls
 
-    def _all_partitions(self, operator: Any, function_name: Any) -> tuple[Any, str, int]:
-        """(its partitions, the function's name, how many partitions there are) of an operator."""
-        if self._left < 0:
-            self._refuse()
-        app = self._env.app
-        try:
-            partitions = app.operator(operator).partitions
-            return partitions, partitions.function(function_name).name, partitions.numbers.count(self._env.n_slots)
-        except BaseException as error:  # noqa: BLE001 - comparing what was given can run code of the app
-            raise self._doomed(error) from None
+    def find(self, table: Any, index: str, *where: Any, **given: Any) -> Coroutine[Any, Any, Any]:
+        """Rows by an app-wide index, as `[(entity's key, primary key), …]`: `ctx.find(users, "by_email", email="x")`."""
+        return self._begin(find(self, table, index, where, given))
 
     def _given(self, value: Any, method: str, table: str) -> Coroutine[Any, Any, Any]:
         """The awaitable of what a method has read or done."""
@@ -314,6 +313,15 @@ class Context(msgspec.Struct, eq=False):
             calls.append(made)
             self._calls = calls
         return SyncCall(self, len(calls) - 1, made)
+
+    def _sync_calls(self, made: list[MadeCall]) -> list[SyncCall]:
+        """The requests of calls that were made together."""
+        calls = [] if self._calls is None else self._calls
+        first = len(calls)
+        if self._doom is None:  # as above
+            calls += made
+            self._calls = calls
+        return [SyncCall(self, number, call, first + len(made) - 1) for number, call in enumerate(made, first)]
 
     def _made_call(self, synchronous: bool, operator: Any, function_name: Any, key: Any, params: Any) -> MadeCall:
         if self._left < 0:

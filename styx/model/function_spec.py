@@ -53,8 +53,9 @@ class FunctionSpec:
 
     `operator` is its operator's name; `keys` and what encodes and decodes state are its operator's, too: every call
     needs them. `client_data`: its arguments are data that a client sends, limited by the size of a request alone, and
-    an error in them is no abort of the app. `read_only` and `local` are of the `hints`. `decode` makes (positional,
-    keyword) arguments of an encoded argument list; it raises `BadArguments`. `usual` holds decoders of short positional
+    an error in them is no abort of the app. `read_only` and `local` are of the `hints`. `deletes_alone`: it may delete
+    its entity's value, to which nothing refers. `decode` makes (positional, keyword) arguments of an encoded argument
+    list; it raises `BadArguments`. `usual` holds decoders of short positional
     lists, by their first byte; they raise what msgspec raises.
     """
 
@@ -64,6 +65,7 @@ class FunctionSpec:
         "client_data",
         "decode",
         "decode_state",
+        "deletes_alone",
         "encode_state",
         "func",
         "hints",
@@ -96,6 +98,7 @@ class FunctionSpec:
         self.hints = hints
         self.read_only = hints.read_only
         self.local = hints.local
+        self.deletes_alone = not hints.read_only
         self.encode_state = encode_state
         self.decode_state = decode_state
         # A read-only function has nothing that it could write with, so that `Context.put` need not ask.

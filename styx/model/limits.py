@@ -28,7 +28,10 @@ TIMEOUT_SECONDS_MAX: Final = 600.0
 CALLS_PER_FUNCTION_MAX: Final = 65_000
 """Calls one invocation can make: a call path has two bytes for each step."""
 INDEXES_PER_TABLE_MAX: Final = 16
+APP_INDEXES_PER_TABLE_MAX: Final = 4
 """Indexes of one declared table, those of its references included, its primary key not."""
+VIEWS_PER_TABLE_MAX: Final = 16
+"""Views of one declared table."""
 
 PATCH_ROUNDS_MAX: Final = 16
 """Rounds of an epoch's lock phase in which calls or results between slots change. Then the transactions in which they

@@ -13,6 +13,7 @@ from types import GenericAlias
 from typing import Any, Final, TypeVar, overload
 
 from styx.errors import ConfigurationError, UnknownFunction
+from styx.model.app_index import AppIndex
 from styx.model.entity_handle import EntityReference
 from styx.model.function_spec import BUILT_IN, NO_HINTS, FunctionSpec, Hints, UserFunction
 from styx.model.internal_operator import InternalOperator
@@ -20,6 +21,7 @@ from styx.model.limits import NAME_CHARS_MAX
 from styx.model.partition_function import Partitions
 from styx.model.partitioning import Key, KeySpace, KeyType
 from styx.model.placement import check_partition_key
+from styx.model.reference_entries import ReferenceEntries, connect, in_order
 from styx.relational.table import Table
 from styx.values.codec import TypedState, decode_plain, encode_strict, pack_strict, shown
 from styx.values.declared_types import check_declared
@@ -85,6 +87,7 @@ class Operator:
         self.tables: dict[str, Table] = {}
         self.taken_by = ""
         self.internal: list[InternalOperator] = []
+        self.referrers: list[ReferenceEntries] = []
         self._by_callable: dict[Any, FunctionSpec] = {}
         self.key_space = KeySpace(name, self.key_type, n_partitions, partition_key)
         self.partitions = Partitions(name, n_partitions)
@@ -222,9 +225,21 @@ class Operator:
             raise ConfigurationError(f"operator {self.name!r} has a table {name!r} already; rename one of them")
         migration = None if migrate is None else Migration(f"table '{self.name}/{name}'", migrate)
         given |= {"migration": migration, "partition_of": self.key_space.partition_of_flat}
+        table.owner = self
         table.__init__(self.name, len(self.key_type.parts) or 1, name, row_type, **given)  # type: ignore[misc]
         self.tables[name] = table
+        for declared in table.app_wide:
+            index = AppIndex(table, declared, self.key_type)
+            table.consequences.append(index)
+            self.internal.append(index.operator)
+        connect(table)
         return table
+
+    def add_referrer(self, entries: ReferenceEntries) -> None:
+        """Rows of entities refer to this operator's: from now on, a function that deletes a value has more to do."""
+        self.referrers = in_order(self.referrers, entries)
+        for function in self.functions.values():
+            function.deletes_alone = False
 
     def _register(self, func: F, hints: Hints) -> F:
         name = self._checked_name(func)
@@ -258,9 +273,12 @@ class Operator:
 
     def spec(self, name: str, func: UserFunction, hints: Hints = NO_HINTS) -> FunctionSpec:
         """The specification of a function on this operator, registered or built in."""
-        return FunctionSpec(
+        spec = FunctionSpec(
             self.key_space, name, func, self.encode_state, self.decode_state, self.pack_state, self.unpack_state, hints
         )
+        if self.referrers:
+            spec.deletes_alone = False
+        return spec
 
     def function(self, wanted: Any) -> FunctionSpec:
         """The registered function by name or by itself; raises `UnknownFunction` that lists what there is."""

@@ -89,6 +89,15 @@ class PartitionContext:
             )
         return Rows(context, table, self.operator, context._env.app.operator(self.operator).check_key(of))
 
+    def find(self, table: Table, index: str, *where: Any, **values: Any) -> Any:
+        """Raises `OtherPartition`: the entries of an app-wide index are wherever the value says."""
+        raise self._context._doomed(
+            OtherPartition(
+                f"{self._where()} used ctx.find, which calls the entity that keeps a value's entries, on any slot: "
+                "find in the caller of ctx.call_all, and give the result as an argument"
+            )
+        )
+
     # Calls -------------------------------------------------------------------------------------------------
 
     def call(

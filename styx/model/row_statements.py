@@ -1,8 +1,8 @@
 """The statements that change rows, with the constraints of their tables, which each checks before it writes.
 
-A change of a row also makes the calls that its table's consequences give (`styx.model.consequence`). Deleting a row
-also does what the references to it say. Whether a reference restricts the deletion is asked at the end, so that a row
-which the same statement deletes restricts nothing.
+A change of a row also makes the calls that its table's consequences give (`styx.model.consequence`), and adds to the
+table's views. Deleting a row also does what the references to it say. Whether a reference restricts the deletion is
+asked at the end, so that a row which the same statement deletes restricts nothing.
 """
 
 from __future__ import annotations
@@ -77,6 +77,34 @@ class RowStatements:
         self._replace(table, key, old, row)
         return row
 
+    def change(self, table: Table, key: RowKey, old: Any, row: Any) -> None:
+        """Puts a row in the place of one, `old`, that has its key."""
+        self._replace(table, key, old, row)
+
+    def add(self, table: Table, pk: Any, deltas: dict[str, Any]) -> None:
+        """Adds to columns of a row without reading them."""
+        store = self._store
+        key = store.entity + table.key_parts(pk)
+        if not store.add(table, key, table.increment(deltas)):
+            raise NoSuchRow(f"{self._named(table, key)} does not exist: insert it before something is added to it")
+
+    def append(self, table: Table, row: Any) -> Any:
+        """Inserts a row with a key that the engine makes, and gives it. No row can have the key, so none is read."""
+        if table.auto != "unique":
+            serial = "a serial number is a read of the one before" if table.auto else "the engine makes no keys for it"
+            raise BadQuery(
+                f'rows(…).append is for tables with auto="unique", and {table.full_name} has none: {serial}; use insert'
+            )
+        row, made = self._with_key(table, row)
+        data = table.row_type.encode(row)
+        if not made:
+            raise BadQuery(
+                f"rows(…).append to table {table.full_name} makes the key, and the row has one already: leave "
+                f"{table.key[0].name}= out, or use insert"
+            )
+        self._write(table, self._store.entity + table.parts_of(row), row, data)
+        return row
+
     def delete(self, table: Table, key: RowKey) -> bool:
         """Deletes a row, and says whether it was there."""
         if self._store.read(table, key) is None:
@@ -95,15 +123,21 @@ class RowStatements:
 
     def _change(self, table: Table, key: RowKey, data: bytes | None) -> None:
         """Writes a row that meets all constraints or, with None, deletes it; with all that this implies elsewhere."""
-        if table.consequences:
+        if table.consequences or table.views:
             self._imply(table, key, data)
         self._store.write(table, key, data)
 
     def _imply(self, table: Table, key: RowKey, data: bytes | None) -> None:
+        """What the row was and what it is to be are both read from their bytes, so that an index or a view that is
+        made anew finds the same.
+        """
         store = self._store
         before = store.read(table, key)
         old = None if before is None else store.decoded(table, key, before)
         new = None if data is None else store.decoded(table, key, data)
+        for view in table.views:
+            for share in view.shares(old, new):
+                store.add(view.table, store.entity + share.group, view.increment(share))
         context = store.context
         for consequence in table.consequences:
             for call in consequence.calls(key, old, new):
@@ -184,12 +218,14 @@ class RowStatements:
         """Deletes rows that are there, and does with the rows that refer to them what their references say."""
         for key in keys:
             self._change(table, key, None)
-        if not table.referenced_by:
+        if not table.referenced_by and not table.referrers:
             return
         deleted = [(table, key) for key in keys]
         restricted: list[tuple[Reference, RowKey]] = []
         while deleted:
             parent, key = deleted.pop()
+            for entries in parent.referrers:
+                entries.parent_deleted(self._store.context, key)
             for reference in parent.referenced_by:
                 if reference.on_delete == "restrict":
                     restricted.append((reference, key))

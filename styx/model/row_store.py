@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from styx.errors import RowLimitExceeded, UnsupportedValue
 from styx.model.sequence import NUMBER_MAX, decode_number, encode_number, entry_of, table_of
 from styx.native.interpreted import native
+from styx.relational.increment import Increment
 from styx.relational.index_range import Group, IndexRange, RowKey
 from styx.relational.table import Table
 from styx.values.codec import shown
@@ -58,6 +59,12 @@ class RowStore:
         context._left = left - 1
         return context._cell.sibling(context._env, table.full_name, key).read(context._chain)
 
+    def read_value(self) -> bytes | None:
+        """The entity's value, encoded, None if it has none. One operation."""
+        self.spend(1)
+        context = self.context
+        return context._cell.sibling(context._env, self.operator, self.key).read(context._chain)
+
     def write(self, table: Table, key: RowKey, data: bytes | None) -> None:
         """Puts or, with None, deletes a row. One operation."""
         context = self.context
@@ -69,6 +76,22 @@ class RowStore:
             named = f"row {shown(table.primary_key(key))} of table {table.full_name} of {self.named()}"
             raise context._too_large(named, data)
         context._cell.sibling(context._env, table.full_name, key).write(context._chain, data)
+
+    def add(self, table: Table, key: RowKey, increment: Increment) -> bool:
+        """Adds to columns of a row without reading it. One operation. Returns False if the row is missing and the
+        increment has no row to begin with (`Increment.zero`).
+
+        Rows of a view are kept with `Increment(view.row_type, {"count": -1, "amount": -row.amount}, zero, "count")`:
+        the row appears when it is missing, and is removed when its count is 0. Increments never conflict or collide
+        among themselves, also those that make a row appear or vanish. They do with everyone who reads the row's values
+        or whether it is there, and with who puts or deletes it.
+        """
+        context = self.context
+        left = context._left
+        if left <= 0:
+            context._refuse()
+        context._left = left - 1
+        return context._cell.sibling(context._env, table.full_name, key).add(context._chain, increment)
 
     def scan(self, wanted: IndexRange) -> list[tuple[RowKey, bytes]]:
         """The rows of a range, in order. One operation, and one for each row; raises `RowLimitExceeded`."""

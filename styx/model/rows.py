@@ -61,13 +61,17 @@ class Rows:
     # One row -----------------------------------------------------------------------------------------------
 
     def get(self, pk: Any, default: Any = None) -> Result:
-        """A fresh copy of the row with this primary key, or `default`."""
+        """A fresh copy of the row with this primary key, or `default`. A group of a view that has no rows is read as
+        zeros, without a `default`.
+        """
         self._open()
         try:
             table, store = self._table, self._store
             key = store.entity + table.key_parts(pk)
             data = store.read(table, key)
-            row = default if data is None else store.decoded(table, key, data)
+            row = store.decoded(table, key, data) if data is not None else default
+            if row is None and table.view_rule is not None:
+                row = table.view_rule.nothing(table.key_parts(pk))
         except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
             raise self._doomed(error) from None
         return self._given("get", row)
@@ -118,6 +122,32 @@ class Rows:
         except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
             raise self._doomed(error) from None
         return self._given("update", row)
+
+    def add(self, pk: Any, **deltas: Any) -> Awaitable[None]:
+        """Adds numbers to columns of a row without reading them; raises `NoSuchRow`.
+
+        Calls that add to one row do not conflict with each other: the sums are made when their transactions commit, in
+        the order of the serial execution. They conflict with those who read the row's values, and who put, update or
+        delete it. A column of int, Decimal or float can be added to if it has no index, reference, key, check or
+        bound; otherwise raises `BadQuery`. A sum of ints stays within 64 bits, one of Decimals has 100 digits.
+        """
+        self._may_write("add")
+        try:
+            self._statements.add(self._table, pk, deltas)
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return DONE
+
+    def append(self, row: Any) -> Result:
+        """Inserts a row without a key into a table with `auto="unique"`, and gives it with the key that the engine
+        made. It looks for no row with the key, because there is none; raises as `insert` does, except for `RowExists`.
+        """
+        self._may_write("append")
+        try:
+            appended = self._statements.append(self._table, row)
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return self._given("append", appended)
 
     def delete(self, pk: Any) -> Result:
         """Deletes a row, and gives whether it was there; raises `ReferenceViolation`."""
@@ -289,6 +319,13 @@ class Rows:
             context._refuse()
         if context._spec.read_only:
             raise context._violation(f"rows(…).{method}")
+        view = self._table.view_rule
+        if view is not None:
+            raise self._doomed(
+                BadQuery(
+                    f"{view.named} is kept by the engine: rows(…).{method} is for tables; change the rows it counts"
+                )
+            )
 
     def _doomed(self, error: BaseException) -> BaseException:
         return self._context._doomed(error)

@@ -1,10 +1,11 @@
 """The names of a slot's tables, and what belongs to whom: values, sequences and rows of an operator's entities.
 
 The table `cart` holds the values of the operator's entities, `cart/<sequences>` their sequences, `cart/<agenda>` the
-calls that they gave for later, `cart/<dead>` those of them that were given up, and `cart/items` the rows of the
-declared table `items`. No operator's name has a `/`, and no declared table has a name with a `<`. The key of all but a
-value begins with its entity's key. An entity *has state* if it has any of these: then it must be found again, and its
-operator must stay. Only values count as entities.
+calls that they gave for later, `cart/<dead>` those of them that were given up, `cart/items` the rows of the declared
+table `items`, and `cart/<view open>` those of the view `open`, which the engine makes of other rows. No operator's name
+has a `/`, and no declared table has a `<` in its name. The key of all but a value begins with its entity's key. An
+entity *has state* if it has any of these: then it must be found again, and its operator must stay. Only values count as
+entities.
 """
 
 from __future__ import annotations
@@ -20,12 +21,23 @@ if TYPE_CHECKING:
     from styx.model.operator import Operator
 
 _SEPARATOR: Final = "/"
-_OWN: Final = "/<"
+_NO_ROWS: Final = (SEQUENCES_SUFFIX, AGENDA_SUFFIX, DEAD_SUFFIX)
+_VIEW: Final = "/<view "
 
 
 def row_table(operator: str, name: str) -> str:
     """The name of the table that holds the rows of an operator's declared table."""
     return f"{operator}{_SEPARATOR}{name}"
+
+
+def view_table(operator: str, name: str) -> str:
+    """The name of the table that holds the rows of a view of an operator's table."""
+    return f"{operator}{_VIEW}{name}>"
+
+
+def holds_view(table: str) -> bool:
+    """Whether the table holds rows of a view, which can be made anew of other rows."""
+    return _VIEW in table
 
 
 def owner_of(table: str) -> str:
@@ -60,7 +72,7 @@ def holds_dead(table: str) -> bool:
 
 def holds_rows(table: str) -> bool:
     """Whether the table holds rows of a declared table."""
-    return _SEPARATOR in table and _OWN not in table
+    return _SEPARATOR in table and not table.endswith(_NO_ROWS)
 
 
 def entities_of(operator: Operator, table: str, keys: Iterable[Any]) -> Iterable[Any]:
@@ -76,7 +88,7 @@ def entities_of(operator: Operator, table: str, keys: Iterable[Any]) -> Iterable
         return [key[:-1] for key in keys]
     parts = len(operator.key_type.parts)
     if operator.key_type.scalar is not None:
-        return [key[0] if len(key) > 1 else key for key in keys]
+        return [key[0] if len(key) > 1 or (key and holds_view(table)) else key for key in keys]
     return [key[:parts] for key in keys]
 
 

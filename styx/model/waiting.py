@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from styx.model.calls_to_all import calls_to_all
 from styx.model.function_spec import MadeCall
 from styx.model.giving import withdraw
 from styx.values.codec import decode_plain, shown
@@ -21,13 +22,25 @@ if TYPE_CHECKING:
     from styx.model.context import Context
     from styx.model.sequence import EntitySequence
 
+FIND: Final = "Context.find"
+"""What Python calls the coroutine of `ctx.find` in its messages."""
+
+
+ALONE: Final = -1
+"""In place of the last number: the call was made by itself."""
+
 
 class SyncCall(NamedTuple):
-    """Yielded to the executor: run call `number` of this context and resume me with its encoded result."""
+    """Yielded to the executor: run call `number` of this context and resume me with its encoded result.
+
+    `last`: the calls from this one to number `last` have been made together. Whoever knows that their order does not
+    matter may run them at once, and resume me with the list of all their results.
+    """
 
     context: Context
     number: int
     call: MadeCall
+    last: int = ALONE
 
 
 class ExternalCall(NamedTuple):
@@ -40,7 +53,7 @@ class ExternalCall(NamedTuple):
 
 
 @types.coroutine
-def suspend(request: SyncCall | ExternalCall) -> Generator[SyncCall | ExternalCall, bytes, bytes]:
+def suspend(request: SyncCall | ExternalCall) -> Generator[SyncCall | ExternalCall, Any, Any]:
     return (yield request)
 
 
@@ -58,15 +71,14 @@ async def call(context: Context, operator: Any, function: Any, key: Any, params:
 
 
 async def call_all(context: Context, operator: Any, function: Any, params: Any) -> list[Any]:
-    """The coroutine of `Context.call_all`. The partitions run one after the other, so that none sees less than in the
-    serial order.
-    """
-    partitions, name, count = context._all_partitions(operator, function)
-    results = []
-    for number in range(count):
-        request = context._sync_call(partitions, name, number, params)
-        data = await suspend(request)
-        results.append(request.call.function.decode_result(data))
+    """The coroutine of `Context.call_all`."""
+    requests = context._sync_calls(calls_to_all(context, True, operator, function, params))
+    decode, results = requests[0].call.function.decode_result, list[Any]()
+    for request in requests:
+        given = await suspend(request)
+        if type(given) is list:
+            return [decode(data) for data in given]
+        results.append(decode(given))
     return results
 
 
@@ -123,6 +135,8 @@ def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
         return f"made a call to all partitions, {called}, and did not await it: write `await ctx.call_all(…)`"
     if coroutine.cr_code is cancel.__code__:
         return f"did not await its ctx.cancel({shown(begun['name'])}): write `await ctx.cancel(…)`"
+    if coroutine.__qualname__ == FIND:
+        return f"did not await its ctx.find by index {shown(begun['index'])}: write `await ctx.find(…)`"
     if coroutine.cr_code in (next_number.__code__, last_number.__code__):
         asked = "next" if coroutine.cr_code is next_number.__code__ else "last"
         return f"did not await {asked}() of its {begun['sequence']}: write `await ctx.sequence(…).{asked}()`"

@@ -6,10 +6,7 @@ They are checked by `styx.relational.table`, all at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from styx.relational.table import Table
+from typing import Any, Final
 
 ON_DELETE: Final = ("restrict", "cascade", "set_null", "set_default")
 SCOPES: Final = ("entity", "partition", "app")
@@ -60,17 +57,18 @@ class Check:
 
 
 class Ref:
-    """A reference: the `columns` of a row are the primary key of a row of `table`, which is of the same entity.
+    """A reference: the `columns` of a row say which *parent* it refers to; with None in one of them, to nothing.
 
-    A row with None in one of them refers to nothing. `table`: a table of the same operator that was declared before, or
-    the name of the table itself. `on_delete`: what becomes of the rows that refer to one that is deleted. "restrict"
-    refuses the deletion, "cascade" deletes them, "set_null" and "set_default" set the columns to None or to the row
-    type's default.
+    `table` is an operator, a table that was declared before, or the name of the table itself. The columns are the key
+    of the operator's entity, which must have a value; or the primary key of a row of the same entity; or the key of an
+    entity and the primary key of its row. `on_delete`: what becomes of the rows that refer to one that is deleted.
+    "restrict" refuses the deletion, "cascade" deletes them, "set_null" and "set_default" set the columns to None or to
+    the row type's default.
     """
 
     __slots__ = ("columns", "on_delete", "table")
 
-    def __init__(self, columns: Any, table: Table | str, on_delete: str = "restrict") -> None:
+    def __init__(self, columns: Any, table: Any, on_delete: str = "restrict") -> None:
         self.columns = columns_of(columns)
         self.table = table
         self.on_delete = on_delete

@@ -15,6 +15,7 @@ from msgspec import inspect
 
 from styx.errors import BadQuery, ConfigurationError, UnsupportedValue
 from styx.relational.columns import Column
+from styx.relational.stored_columns import columns_decoder, runs_code
 from styx.values.codec import TypedState, encode_any, shown
 from styx.values.declared_types import check_declared, nodes_of, type_text
 
@@ -22,10 +23,24 @@ from styx.values.declared_types import check_declared, nodes_of, type_text
 class RowType:
     """The row type `declared` of the table `table`. `encode`, `decode` and `unpack` are as those of `typed`.
 
+    `decode_columns` gives an object with the columns that can be in an index, of which `runs_code` says that it is no
+    row, because decoding one runs code of the type's author.
+
     Raises `ConfigurationError` if it is none.
     """
 
-    __slots__ = ("_replace", "columns", "declared", "decode", "name", "table", "typed", "unpack")
+    __slots__ = (
+        "_replace",
+        "columns",
+        "declared",
+        "decode",
+        "decode_columns",
+        "name",
+        "runs_code",
+        "table",
+        "typed",
+        "unpack",
+    )
 
     def __init__(self, table: str, declared: Any) -> None:
         try:
@@ -53,6 +68,10 @@ class RowType:
         self.typed = TypedState(declared, "row type")
         self.decode: Callable[[bytes], Any] = self.typed.decode
         self.unpack: Callable[[bytes], Any] = self.typed.unpack
+        self.runs_code = runs_code(info)
+        self.decode_columns: Callable[[bytes], Any] = (
+            columns_decoder(info, self.columns) if self.runs_code else self.decode
+        )
         self._replace: Callable[..., Any] = (
             msgspec.structs.replace if isinstance(info, inspect.StructType) else dataclasses.replace
         )

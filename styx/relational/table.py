@@ -9,10 +9,13 @@ from collections.abc import Callable
 from types import GenericAlias
 from typing import Any, Final
 
-from styx.errors import BadQuery, CheckViolation, MissingIndex, UnsupportedValue
+from styx.errors import BadQuery, CheckViolation, ConfigurationError, MissingIndex, UnsupportedValue
+from styx.relational.addable import Kinds, addable_kind, increment
+from styx.relational.app_wide import AppWideIndex
 from styx.relational.columns import Column
 from styx.relational.declarations import Check
 from styx.relational.explain import explanation
+from styx.relational.increment import Increment
 from styx.relational.partition_index import PartitionIndex, PartitionOf, PartitionPlans
 from styx.relational.query import (
     EQUAL,
@@ -25,9 +28,12 @@ from styx.relational.query import (
     plan_of,
 )
 from styx.relational.reference import Reference
+from styx.relational.reference_declaration import ReferenceDeclaration
 from styx.relational.row_indexes import ColumnIndex, RowIndex
 from styx.relational.row_type import RowType
 from styx.relational.table_declaration import TableDeclaration, all_of
+from styx.relational.view import View
+from styx.relational.view_declaration import ViewDeclaration
 from styx.values.codec import TypedState, shown
 
 _SMALL: Final = 2**61
@@ -44,17 +50,23 @@ class Table:
     `full_name`: `cart/items`, under which a slot keeps the rows. `indexes`: number 0 is the primary key.
     `entity_parts`: how many parts of a row's key are the entity's. `auto`: "unique", "serial" or None.
     `entity_indexes`: those over the rows of one entity. `across`: the queries over partitions, by the other indexes.
+    `app_wide`: the declared indexes over all entities, which are not among `indexes`.
     `constrained`: rows are examined before they are written. `referenced_by`: references of tables that were declared
-    later, and its own to itself. `consequences`: what changes of rows imply elsewhere (`styx.model.consequence`).
-    `was`: the name that it had in an earlier version, "" if none. `migration` converts rows that an earlier version
-    stored. `given`: the arguments of `Operator.table` by name, but for these two.
+    later, and its own to itself. `foreign`: the references to other entities and their rows. `referrers`: those of
+    other entities' rows to rows of this table (`styx.model.reference_entries`). `owner`: the operator. `consequences`:
+    what changes of rows imply elsewhere (`styx.model.consequence`). `was`: the name that it had in an earlier version,
+    "" if none. `migration` converts rows that an earlier version stored. `given`: the arguments of `Operator.table` by
+    name, but for these two.
+    `views` are those of its rows. `view_rule`: what the engine keeps in it, if it is a view itself; None otherwise.
     """
 
     __slots__ = (
+        "_addable",
         "_examined",
         "_plans",
         "_quick_key",
         "across",
+        "app_wide",
         "auto",
         "auto_default",
         "checks",
@@ -64,6 +76,7 @@ class Table:
         "delicate",
         "entity_indexes",
         "entity_parts",
+        "foreign",
         "full_name",
         "given",
         "indexes",
@@ -71,12 +84,18 @@ class Table:
         "migration",
         "name",
         "operator",
+        "owner",
+        "partition_of",
         "referenced_by",
         "references",
+        "referrers",
         "row_type",
         "unique",
+        "view_rule",
+        "views",
         "was",
     )
+    owner: Any
 
     def __init__(
         self,
@@ -93,6 +112,7 @@ class Table:
         was: str = "",
         migration: Any = None,
         partition_of: PartitionOf,
+        view_rule: View | None = None,
     ) -> None:
         indexes, checks, references = all_of(indexes), all_of(checks), all_of(references)
         self.given = {
@@ -107,9 +127,11 @@ class Table:
         declaration = TableDeclaration(self)
         self.operator = operator
         self.name = name
+        self.view_rule: View | None = view_rule
+        self.views: list[View] = []
         declaration.check_name()
         self.migration = migration
-        self.full_name = f"{operator}/{name}"
+        self.full_name = f"{operator}/{name}" if view_rule is None else f"{operator}/<view {name}>"
         self.was = was
         declaration.check_was(was)
         self.entity_parts = entity_parts
@@ -117,7 +139,9 @@ class Table:
         self.columns: dict[str, Column] = self.row_type.columns
         self.key: tuple[Column, ...] = declaration.key(key)
         self.indexes: tuple[RowIndex, ...] = declaration.indexes(indexes, references, partition_of)
+        self.app_wide: tuple[AppWideIndex, ...] = tuple(declaration.app_wide)
         wide = tuple(index for index in self.indexes if isinstance(index, PartitionIndex))
+        self.partition_of = partition_of
         self.across = PartitionPlans(self.full_name, wide, self.columns)
         self.entity_indexes: tuple[RowIndex, ...] = tuple(each for each in self.indexes if each not in wide)
         self.checks: tuple[Check, ...] = declaration.checks(checks)
@@ -126,7 +150,10 @@ class Table:
         self.references: tuple[Reference, ...] = ()
         self.referenced_by: list[Reference] = []
         self.consequences: list[Any] = []
-        self.references = declaration.references(references)
+        self.referrers: list[Any] = []
+        self.references, self.foreign = ReferenceDeclaration(self, declaration.problems, declaration.columns).made(
+            references
+        )
         declaration.end()
         for reference in self.references:
             reference.parent.referenced_by.append(reference)
@@ -144,8 +171,9 @@ class Table:
         )
         self.constrained = bool(self.checks or self._examined or self.unique or self.references)
         self._plans: dict[Any, Plan] = {}
-        kind = self.key[0].kind
-        self._quick_key: Any = kind.classes[0] if len(self.key) == 1 and kind is not None and kind.plain else None
+        self._addable: Kinds = {}
+        kind = self.key[0].kind if len(self.key) == 1 else None
+        self._quick_key: Any = kind.classes[0] if kind is not None and kind.plain else None
 
     def __class_getitem__(cls, types: Any) -> Any:
         """`Table[Item]`: the type of its rows, for type checkers (`styx/typed.pyi`)."""
@@ -153,6 +181,54 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.full_name!r})"
+
+    # Views -------------------------------------------------------------------------------------------------
+
+    def view(
+        self,
+        name: str,
+        *,
+        group_by: Any = (),
+        where: Callable[[Any], Any] | None = None,
+        count: bool = True,
+        sum: Any = (),
+        scope: str = "entity",
+    ) -> Table:
+        """Declares a view of this table: the engine keeps, in each transaction that changes rows, how many rows each
+        group has and the sums of some of their columns. `ctx.rows(view)` reads it.
+
+        `group_by`: the column, or columns, whose values are a group; without any all rows are one group. `where` gets
+        a row and says whether it counts; it must be pure. `sum`: columns of int or Decimal, which may be None, to be
+        added up. `count` is True: a view always counts. `scope`: "entity", groups are those of one entity.
+
+        A row of the view has the columns of the group, `count`, and the sums under the names of their columns.
+        Raises `ConfigurationError` that says all that is wrong.
+        """
+        given = {"name": name, "group_by": group_by, "where": where, "count": count, "sum": sum, "scope": scope}
+        return self.declare_view(Table.__new__(Table), **given)
+
+    def declare_view(self, table: Table, **given: Any) -> Table:
+        """Makes the view of an empty table, to which functions may refer already; as `view`."""
+        if self.owner.taken_by:
+            raise ConfigurationError(
+                f"view {shown(given['name'])} of table {self.full_name}: operator {self.operator!r} is in the app "
+                f"{self.owner.taken_by!r} already; declare all views before App(…) takes the operator"
+            )
+        declared = ViewDeclaration(self, **given)
+        rule = View(self, table, declared.groups, declared.sums, given["where"], given["scope"], given)
+        key = tuple(column.name for column in declared.groups)
+        table.__init__(  # type: ignore[misc]
+            self.operator,
+            self.entity_parts,
+            given["name"],
+            declared.row_type,
+            key=key,
+            partition_of=self.partition_of,
+            view_rule=rule,
+        )
+        table.owner = self.owner
+        self.views.append(rule)
+        return table
 
     # As stored -----------------------------------------------------------------------------------------------
 
@@ -233,6 +309,14 @@ class Table:
             names = " or ".join([repr(check.name) for check in self.checks])
             raise CheckViolation(f"table {self.full_name}: the check {names} changed the row; a check only looks at it")
 
+    def increment(self, deltas: dict[str, Any]) -> Increment:
+        """What `rows.add` adds, of the deltas by column; raises `BadQuery` for what cannot be added."""
+        kinds = self._addable
+        for name in deltas:
+            if name not in kinds:
+                kinds[name] = addable_kind(self, name)
+        return increment(self, kinds, deltas)
+
     # Queries -----------------------------------------------------------------------------------------------
 
     def plan(self, conditions: Conditions, scan: bool = False, by: str | None = None) -> Plan:
@@ -288,6 +372,11 @@ class Table:
         for index in self.entity_indexes:
             if index.name == name:
                 return index
+        if any(each.name == name for each in self.app_wide):
+            raise BadQuery(
+                f"table {self.full_name}: index {name!r} is over the rows of all entities: "
+                f"await ctx.find({self.name}, {name!r}, …) gives the keys of the rows"
+            )
         known = ", ".join(index.name for index in self.entity_indexes)
         raise BadQuery(f"table {self.full_name} has no index {shown(name)}; it has: {known}")
 

@@ -7,12 +7,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from styx.errors import ConfigurationError
-from styx.model.limits import INDEXES_PER_TABLE_MAX, NAME_CHARS_MAX
+from styx.model.limits import APP_INDEXES_PER_TABLE_MAX, INDEXES_PER_TABLE_MAX, NAME_CHARS_MAX
+from styx.relational.app_wide import AppWideIndex
 from styx.relational.columns import Column
-from styx.relational.declarations import ON_DELETE, SCOPES, Check, Index, Ref, columns_of
+from styx.relational.declarations import SCOPES, Check, Index, Ref, columns_of
 from styx.relational.partition_index import PartitionIndex, PartitionOf
 from styx.relational.query import plan_of
-from styx.relational.reference import Reference, equalities
+from styx.relational.reference import equalities
+from styx.relational.reference_declaration import inside_entity
 from styx.relational.row_indexes import ColumnIndex, PrimaryKey, RowIndex
 from styx.relational.row_type import RowType
 from styx.values.codec import shown
@@ -35,6 +37,7 @@ class TableDeclaration:
     def __init__(self, table: Table) -> None:
         self.table = table
         self.problems: list[str] = []
+        self.app_wide: list[AppWideIndex] = []
         self._indexes: list[RowIndex] = []
 
     def end(self) -> None:
@@ -65,11 +68,11 @@ class TableDeclaration:
             raise ConfigurationError(f"table {self.table.full_name}: {error}") from None
 
     def key(self, given: Any) -> tuple[Column, ...]:
-        columns = self._columns("the primary key", columns_of(given))
+        columns = self.columns("the primary key", columns_of(given))
         # The compiled form takes this keyword for the parameter of `update`, positional-only or not.
         if "pk" in self.table.columns and all(column.name != "pk" for column in columns):
             self.problems.append("column 'pk' has the name of a parameter of ctx.rows(…): rename it")
-        if not columns and not self.problems:
+        if not columns and not self.problems and self.table.view_rule is None:
             self.problems.append("the primary key needs a column: key=…")
         for column in columns:
             if column.optional:
@@ -91,16 +94,23 @@ class TableDeclaration:
                 continue
             self._check_index(index)
             what = f"index {index.name!r}"
-            equal, order = self._columns(what, index.equal), self._columns(what, index.order)
-            if index.scope == "partition":
+            equal, order = self.columns(what, index.equal), self.columns(what, index.order)
+            if index.scope == "app":
+                self.app_wide.append(AppWideIndex(table.full_name, index.name, equal, index.unique))
+            elif index.scope == "partition":
                 self._add_across(index.name, equal, order, partition_of)
             else:
                 self._add(index.name, equal, order, index.unique)
-        names = Counter(index.name for index in self._indexes)
+        names = Counter([*(index.name for index in self._indexes), *(index.name for index in self.app_wide)])
         self.problems += [f"two indexes are named {name!r}" for name, times in names.items() if times > 1]
         for reference in all_of(references):
-            if isinstance(reference, Ref) and all(name in table.columns for name in reference.columns):
+            known = isinstance(reference, Ref) and all(name in table.columns for name in reference.columns)
+            if known and inside_entity(table, reference):
                 self._add_for(tuple(table.columns[name] for name in reference.columns))
+        if len(self.app_wide) > APP_INDEXES_PER_TABLE_MAX:
+            self.problems.append(
+                f"it has {len(self.app_wide)} app-wide indexes; the limit is {APP_INDEXES_PER_TABLE_MAX}"
+            )
         if len(self._indexes) - 1 > INDEXES_PER_TABLE_MAX:
             self.problems.append(
                 f"it has {len(self._indexes) - 1} indexes, those of its references included; the limit is "
@@ -119,7 +129,7 @@ class TableDeclaration:
                 equal,
                 order,
                 unique,
-                table.row_type.decode,
+                table.row_type.decode_columns,
             )
         )
 
@@ -127,7 +137,7 @@ class TableDeclaration:
         self, name: str, equal: tuple[Column, ...], order: tuple[Column, ...], partition_of: PartitionOf
     ) -> None:
         table, number = self.table, len(self._indexes)
-        decode = table.row_type.decode
+        decode = table.row_type.decode_columns
         self._indexes.append(
             PartitionIndex(table.full_name, number, name, table.entity_parts, equal, order, decode, partition_of)
         )
@@ -147,14 +157,27 @@ class TableDeclaration:
         if index.scope not in SCOPES:
             self.problems.append(f"index {index.name!r}: scope= is one of {', '.join(SCOPES)}")
         elif index.scope == "app":
-            self.problems.append(f'index {index.name!r}: scope="app" is not there yet; use "entity" or "partition"')
+            self._check_app_wide(index)
         elif index.scope == "partition" and index.unique:
             self.problems.append(
                 f"index {index.name!r}: unique=True is for the rows of one entity. Which entities share a partition "
                 "depends on the number of slots, and must not decide what is a violation"
             )
 
-    def _columns(self, what: str, names: tuple[Any, ...]) -> tuple[Column, ...]:
+    def _check_app_wide(self, index: Index) -> None:
+        what = f'index {index.name!r}, scope="app"'
+        if index.order:
+            self.problems.append(f"{what}: a look-up names the values of all columns, so there is equal= and no order=")
+        for name in index.equal:
+            column = self.table.columns.get(name) if isinstance(name, str) else None
+            if column is not None and column.kind is not None and not column.kind.in_keys:
+                self.problems.append(
+                    f"{what}: column {name!r} is of type {column.type_name}; the values are looked up as keys, which "
+                    "are made of str, int, bool, date, datetime, UUID and enums of them"
+                )
+
+    def columns(self, what: str, names: tuple[Any, ...]) -> tuple[Column, ...]:
+        """The columns of these names that can be in a key or index; all others are problems of `what`."""
         found = []
         twice = [name for name, times in Counter(map(str, names)).items() if times > 1]
         self.problems += [f"{what} has the column {name!r} twice" for name in twice]
@@ -203,70 +226,6 @@ class TableDeclaration:
                     "that has no key yet"
                 )
         return None
-
-    def references(self, given: Any) -> tuple[Reference, ...]:
-        found = [self._reference(each) for each in all_of(given)]
-        return tuple(reference for reference in found if reference is not None)
-
-    def _reference(self, ref: Any) -> Reference | None:
-        table = self.table
-        if not isinstance(ref, Ref):
-            self.problems.append(f"references= takes Ref objects, got {shown(ref)}")
-            return None
-        parent: Any = table if ref.table == table.name else ref.table
-        what = f"the reference by {', '.join(map(str, ref.columns))}"
-        if not hasattr(parent, "referenced_by"):
-            self.problems.append(
-                f"{what} takes a table that operator.table(…) gave before, or {table.name!r}, this one: got "
-                f"{shown(parent)}"
-            )
-            return None
-        if parent.operator != table.operator:
-            self.problems.append(
-                f"{what}: {parent.full_name} is another operator's; only rows of the same entity can be referred to. "
-                "Call a function of the other operator that raises if the row is missing"
-            )
-            return None
-        columns = self._columns(what, ref.columns)
-        if len(columns) != len(ref.columns) or not self._fits(what, columns, parent):
-            return None
-        defaults = self._defaults(what, ref, columns)
-        plan = plan_of(table.entity_indexes, table.columns, equalities(columns))
-        if plan is None or defaults is None:
-            return None
-        return Reference(table, columns, parent, ref.on_delete, defaults, plan)
-
-    def _fits(self, what: str, columns: tuple[Column, ...], parent: Table) -> bool:
-        own, wanted = [c.type_name for c in columns], [c.type_name for c in parent.key]
-        if own != wanted:
-            self.problems.append(
-                f"{what} is of type ({', '.join(own)}); the primary key of {parent.full_name} is of type "
-                f"({', '.join(wanted)})"
-            )
-        return own == wanted
-
-    def _defaults(self, what: str, ref: Ref, columns: tuple[Column, ...]) -> dict[str, Any] | None:
-        """What deletion of a parent puts into the columns, None if that is not possible."""
-        if ref.on_delete not in ON_DELETE:
-            self.problems.append(f"{what}: on_delete= is one of {', '.join(ON_DELETE)}, got {shown(ref.on_delete)}")
-            return None
-        if not ref.on_delete.startswith("set"):
-            return {}
-        told = len(self.problems)
-        defaults: dict[str, Any] = {}
-        for column in columns:
-            if column in self.table.key:
-                self.problems.append(f"{what}: {column.name!r} is part of the primary key, which cannot be set")
-            elif ref.on_delete == "set_null":
-                if not column.optional:
-                    self.problems.append(f"{what}: set_null needs a column {column.name!r} that may be None")
-                defaults[column.name] = None
-            else:
-                try:
-                    defaults[column.name] = self.table.row_type.default_of(column.name)
-                except LookupError:
-                    self.problems.append(f"{what}: set_default needs a default of column {column.name!r}")
-        return defaults if len(self.problems) == told else None
 
 
 def all_of(given: Any) -> tuple[Any, ...]:

@@ -1,4 +1,5 @@
-"""The conversion of a slot's tables to another version of the app: tables renamed and dropped, values by `migrate=`.
+"""The conversion of a slot's tables to another version of the app: tables renamed and dropped, values by `migrate=`,
+views made anew.
 
 It happens while a generation of the new version loads its state. The same state always gives the same result, however
 often and wherever it is converted, so a crash amid it is repaired by doing it again. Pure; the tables are not changed.
@@ -13,12 +14,14 @@ import msgspec
 
 from styx.errors import EngineFailed
 from styx.model.app import App
+from styx.model.internal_operator import is_internal
 from styx.model.limits import Limits
 from styx.model.row_store import SERIAL_PREFIX
 from styx.model.sequence import decode_number, encode_number, table_of
 from styx.model.table_names import entry_name, owner_of, row_table
 from styx.relational.table import Table
 from styx.schema.state_reading import Declared, Misfit, StateReader
+from styx.schema.view_rebuilding import rebuilt_views, views_gone
 
 Tables = Mapping[str, Mapping[Any, bytes]]
 
@@ -40,16 +43,6 @@ class NotConverted(EngineFailed):
     """A value cannot be converted, although the check before has passed it."""
 
 
-def converts(app: App) -> bool:
-    """Whether the app may convert anything: it has a `migrate=`, a `was=`, `drops=` or an `auto="serial"`."""
-    return (
-        bool(app.drops)
-        or any(declared.migration is not None for _, declared in _declared(app))
-        or any(renames(app))
-        or any(table.auto == "serial" for table in app.tables.values())
-    )
-
-
 def renames(app: App) -> dict[str, str]:
     """The names that tables had before, and those that they have now."""
     return {row_table(table.operator, table.was): name for name, table in app.tables.items() if table.was}
@@ -57,7 +50,9 @@ def renames(app: App) -> dict[str, str]:
 
 def conversion(app: App, tables: Tables, limits: Limits) -> Conversion:
     """What the app makes of a slot's tables. Raises `NotConverted` naming the entity or row."""
-    dropped = frozenset(name for name in app.drops if tables.get(name))
+    dropped = (
+        frozenset(name for name in app.drops if tables.get(name)) | _entries_gone(app, tables) | views_gone(app, tables)
+    )
     renamed = {old: new for old, new in renames(app).items() if tables.get(old) and old not in dropped}
     present = dict(tables)
     for old, new in renamed.items():
@@ -75,7 +70,21 @@ def conversion(app: App, tables: Tables, limits: Limits) -> Conversion:
     for numbered in app.tables.values():
         if numbered.auto == "serial" and (passed := _passed(numbered, present, writes)):
             writes.setdefault(table_of(numbered.operator), {}).update(passed)
+    writes.update(rebuilt_views(app, _after(present, writes, dropped)))
     return Conversion(writes, renamed, dropped)
+
+
+def _entries_gone(app: App, tables: Tables) -> frozenset[str]:
+    """The tables of internal operators that the app does not have: nothing implies their entries any more."""
+    return frozenset(name for name in tables if is_internal(owner_of(name)) and app.table(name) is None)
+
+
+def _after(present: Tables, writes: Mapping[str, Mapping[Any, bytes | None]], dropped: Collection[str]) -> Tables:
+    """The tables as they are behind the writes, without those that are dropped."""
+    after = {name: table for name, table in present.items() if name not in dropped}
+    for name, changes in writes.items():
+        after[name] = {key: data for key, data in {**after.get(name, {}), **changes}.items() if data is not None}
+    return after
 
 
 def _serials(

@@ -26,6 +26,7 @@ from styx.relational.columns import Column
 from styx.relational.partition_index import PartitionIndex
 from styx.relational.row_indexes import RowIndex
 from styx.relational.table import Table
+from styx.relational.view import View
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]++")
 _KEY_PARTS: Final = {"str": str, "int": int}
@@ -33,8 +34,8 @@ _KEY_PARTS: Final = {"str": str, "int": int}
 
 class TableDescription(msgspec.Struct, frozen=True, kw_only=True):
     """One table of an operator. `columns` are those of the row type with what they are compared as, `key` those of the
-    primary key; `indexes`, `checks` and `references` describe what else is declared. `auto`: how keys are made; `was`:
-    the name that it had before; `migrate`: whether it has its own one.
+    primary key; `indexes`, `checks`, `references` and `views` describe what else is declared. `auto`: how keys are
+    made; `was`: the name that it had before; `migrate`: whether it has its own one.
     """
 
     key: list[str]
@@ -42,6 +43,7 @@ class TableDescription(msgspec.Struct, frozen=True, kw_only=True):
     indexes: list[str] = []
     checks: list[str] = []
     references: list[str] = []
+    views: list[str] = []
     was: str = ""
     auto: str = ""
     migrate: bool = False
@@ -252,9 +254,13 @@ def _describe_table(table: Table) -> TableDescription:
     return TableDescription(
         key=[column.name for column in table.key],
         columns={name: _type_of(column) for name, column in table.columns.items()},
-        indexes=[_describe_index(index) for index in table.indexes[1:]],
+        indexes=[_describe_index(index) for index in table.indexes[1:]] + [str(index) for index in table.app_wide],
         checks=[check.name for check in table.checks],
-        references=[f"{reference.name}, {reference.on_delete}" for reference in table.references],
+        references=[
+            *(f"{each.name}, {each.on_delete}" for each in table.references),
+            *(f"{each.name}, {each.on_delete}" for each in table.foreign),
+        ],
+        views=[_describe_view(view) for view in table.views],
         auto=table.auto or "",
         was=table.was,
         migrate=table.migration is not None,
@@ -270,6 +276,12 @@ def _describe_index(index: RowIndex) -> str:
     scope = "unique" if index.unique else "over a partition" if isinstance(index, PartitionIndex) else ""
     parts = [f"equal={equal}" if equal else "", f"order={order}" if order else "", scope]
     return f"{index.name}: {'; '.join(part for part in parts if part)}"
+
+
+def _describe_view(view: View) -> str:
+    groups, sums = (", ".join(column.name for column in columns) for columns in (view.groups, view.sums))
+    parts = [f"group_by={groups}" if groups else "", "where" if view.where else "", f"sum={sums}" if sums else ""]
+    return f"{view.table.name}: {'; '.join(['count', *(part for part in parts if part)])}"
 
 
 def _described(parameter: inspect.Parameter) -> str:

@@ -6,14 +6,17 @@ be looked at again after its last change. Pure, but for the app's own code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from styx.errors import CheckViolation, UnsupportedValue, describe
+from styx.model.app_index import AppIndex
 from styx.model.table_names import entry_name
+from styx.relational.index_range import RowKey
 from styx.relational.row_indexes import ColumnIndex
 from styx.relational.table import Table
 from styx.schema.state_reading import Misfit, Reading, StateReader
+from styx.values.codec import shown
 
 Rows = Mapping[Any, bytes]
 RowsOf = Callable[[str], Rows]
@@ -30,6 +33,8 @@ class RowRules:
         self._table = table
         self._reader = StateReader(table, bytes_max, "row type")
         self._seen: dict[tuple[int, Any, Any], Any] = {}
+        self._app_wide = [each for each in table.consequences if isinstance(each, AppIndex)]
+        self._in_app: dict[tuple[str, RowKey], tuple[Rows, Any]] = {}
         self.parents = sorted({reference.parent.full_name for reference in table.references})
 
     def read(self, rows_of: RowsOf, key: Any, data: bytes) -> Reading:
@@ -39,8 +44,11 @@ class RowRules:
         row = self._row(stored)
         try:
             self._check_key(key, row)
+            self._check_columns(row, stored)
             self._check_row(row, stored)
             self._check_unique(rows_of(self._table.full_name), key, row)
+            if self._app_wide:
+                self._check_app_wide(rows_of(self._table.full_name), key, row)
             self._check_references(rows_of, key, row)
         except Misfit:
             raise
@@ -60,9 +68,26 @@ class RowRules:
                 f": its columns say the primary key {', '.join(map(repr, parts))}; a row's primary key never changes"
             )
 
+    def _check_columns(self, row: Any, data: bytes) -> None:
+        """Indexes do not run code of the row type, so its code may not give a row other columns than are stored."""
+        table = self._table
+        if not table.row_type.runs_code:
+            return
+        decode = table.row_type.decode_columns
+        stored = decode(data)
+        for column in dict.fromkeys(column for index in table.indexes[1:] for column in index.columns):
+            given, kept = column.stored(getattr(row, column.name)), column.stored(getattr(stored, column.name))
+            if given != kept:
+                raise Misfit(
+                    f".{column.name}: code of the row type, such as __post_init__, makes {shown(given)} of the stored "
+                    f"{shown(kept)}, and an index has the column: store the value with migrate="
+                )
+
     def _check_row(self, row: Any, data: bytes) -> None:
         try:
             self._table.check(row, data)
+            for view in self._table.views:
+                view.try_row(row)
         except (CheckViolation, UnsupportedValue):
             raise
         except Exception as error:  # noqa: BLE001 - a check of the app can raise anything
@@ -84,6 +109,45 @@ class RowRules:
                         f"{index.name!r}"
                     )
                 self._seen[place] = key
+
+    def _check_app_wide(self, rows: Rows, key: Any, row: Any) -> None:
+        """As `_check_unique`, among the rows of all slots that are looked at."""
+        for index in self._app_wide:
+            value = index.declared.value_of(row)
+            if value is None:
+                continue
+            index.entity_of(value)  # it has a place
+            if not index.declared.unique:
+                continue
+            place = (index.declared.name, value)
+            where, seen = self._in_app.setdefault(place, (rows, key))
+            if seen != key:
+                if self._has_value(where, seen, index, value):
+                    raise Misfit(
+                        f": {entry_name(self._table.full_name, seen)} has the same values in the unique index "
+                        f"{index.declared.name!r}"
+                    )
+                self._in_app[place] = (rows, key)
+
+    def _has_value(self, rows: Rows, key: Any, index: AppIndex, value: RowKey) -> bool:
+        data = rows.get(key)
+        if data is None:
+            return False
+        try:
+            reading = self._reader.read(data)
+            row = self._row(data if reading.data is None else reading.data)
+            return index.declared.value_of(row) == value
+        except (Misfit, UnsupportedValue):
+            return False  # it offends by itself
+
+    def unique_values(self) -> Iterator[tuple[AppIndex, RowKey, Any]]:
+        """(the index, the value, the row's key) of what stands in unique app-wide indexes now, in the slots that were
+        looked at.
+        """
+        indexes = {index.declared.name: index for index in self._app_wide}
+        for (name, value), (rows, key) in self._in_app.items():
+            if self._has_value(rows, key, indexes[name], value):
+                yield indexes[name], value, key
 
     def _stands_there(self, rows: Rows, key: Any, index: ColumnIndex, values: Any) -> bool:
         data = rows.get(key)

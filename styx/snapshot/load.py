@@ -16,6 +16,7 @@ from styx.errors import EngineFailed
 from styx.log.base import LogReader, LogTruncated, Stream
 from styx.protocol.manifest import Manifest
 from styx.schema.conversion import conversion
+from styx.schema.entries import new_entries
 from styx.sequencer.epoch_record import (
     EPOCHS_PARTITION,
     EpochPlan,
@@ -72,7 +73,7 @@ def state_of(wanted: LoadState, store: Objects, behind: Callable[[], Behind]) ->
     """As `load_state`, where the log is read elsewhere: `behind` waits for it, and raises what reading raises."""
     manifest = wanted.manifest
     try:
-        slots = _converted(wanted, _load_slots(wanted, store))
+        slots = _converted(wanted, _load_slots(wanted, store), store)
         plans, given = behind()
     except LogTruncated as error:
         what = "without a snapshot" if manifest is None else f"on the snapshot of epoch {manifest.epoch}"
@@ -125,15 +126,27 @@ def _load_slots(wanted: LoadState, store: Objects) -> dict[int, LoadedSlot]:
     }
 
 
-def _converted(wanted: LoadState, slots: dict[int, LoadedSlot]) -> dict[int, LoadedSlot]:
-    """The slots with what the version that begins here converts. Deterministic: a recovery does the same again."""
-    converting = wanted.converting
-    if converting is not None:
-        for index, slot in slots.items():
-            state = converting.held.get(index, slot.state)
-            changed = conversion(converting.app, state.at(NEWEST), converting.limits)
-            if changed:
-                slot.state = state.replaced(changed.writes, changed.renamed, changed.dropped)
+def _converted(wanted: LoadState, slots: dict[int, LoadedSlot], store: Objects) -> dict[int, LoadedSlot]:
+    """The slots with what the version that begins here converts. Deterministic: a recovery does the same again.
+
+    What rows imply elsewhere is made anew of the rows of all slots, so those that are not wanted are read as well.
+    """
+    converting, manifest = wanted.converting, wanted.manifest
+    if converting is None or manifest is None:
+        return slots
+    app = converting.app
+    states = {index: converting.held.get(index, slot.state) for index, slot in slots.items()}
+    numbers = [slot.part.slot for slot in manifest.slots]
+    others = [slot for slot in numbers if slot not in states] if app.internal_tables else []
+    everywhere = {**states, **read_states(manifest, others, store)} if others else states
+    tables = {index: state.at(NEWEST) for index, state in everywhere.items()}
+    changes = {index: conversion(app, tables[index], converting.limits) for index in tables}
+    entries = new_entries(app, tables, changes, states.keys(), len(numbers))
+    for index, state in states.items():
+        changed = changes[index]
+        if changed or entries[index]:
+            writes = {**changed.writes, **entries[index]}
+            slots[index].state = state.replaced(writes, changed.renamed, changed.dropped)
     return slots
 
 

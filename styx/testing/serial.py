@@ -37,9 +37,10 @@ from styx.model.execution import (
     with_own_generators,
 )
 from styx.model.function_spec import FunctionSpec, MadeCall
+from styx.model.internal_operator import is_internal
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
-from styx.model.table_names import entry_name, holds_agenda, holds_rows, holds_values, owner_of
+from styx.model.table_names import entry_name, holds_agenda, holds_rows, holds_values, holds_view, owner_of
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more, transaction_limits
 from styx.protocol.frames import decode_outcome
@@ -151,6 +152,8 @@ class SerialReference:
         self.app = app
         tables: dict[str, dict[Any, bytes]] = {}
         for (name, key), data in self.state.items():
+            if is_internal(owner_of(name)):
+                continue
             if owner_of(name) not in app.operators and name not in app.drops:
                 raise ValueError(f"{entry_name(name, key)}: the version has no operator {owner_of(name)!r}")
             tables.setdefault(name, {})[key] = data
@@ -162,8 +165,12 @@ class SerialReference:
         for name, values in changed.writes.items():
             tables[name] = without_deleted({**tables.get(name, {}), **values})
         for name, table in tables.items():
-            if holds_values(name) or holds_rows(name):
+            if holds_values(name) or (holds_rows(name) and not holds_view(name)):
                 self._read_all(name, table, tables)
+        for declared, consequence in app.entries():
+            assert consequence.entries is not None
+            rows = tables.get(declared.full_name, {}).items()
+            tables[consequence.entries.full_name] = consequence.derived(rows)
         self.state = {(name, key): data for name, table in tables.items() for key, data in table.items()}
 
     def _read_all(self, name: str, table: dict[Any, bytes], tables: dict[str, dict[Any, bytes]]) -> None:

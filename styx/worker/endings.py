@@ -19,6 +19,7 @@ from styx.model.limits import Limits
 from styx.native.compiled import calls_more
 from styx.protocol.frames import Ack, Failure, Result
 from styx.worker.ack_share import split
+from styx.worker.calls_together import runs_beside
 from styx.worker.external_calls import EXTERNAL_CODE
 from styx.worker.invocation import (
     CUT_CODE,
@@ -65,10 +66,12 @@ class Endings(RootAccounts):
 
     def _counted_exactly(self, invocation: Invocation) -> bool:
         """Whether `_called` is the count of the serial execution. In the root's chain of a read-only transaction it is:
-        that chain runs before all others, and never again.
+        that chain runs before all others, and never again. While calls of it run at once, none knows of the others.
         """
         footprint = invocation._footprint
-        return footprint.sequential or (footprint.read_only and not invocation._chain_id)
+        if footprint.sequential:
+            return True
+        return footprint.read_only and not invocation._chain_id and not runs_beside(invocation)
 
     def _over_limit(self, invocation: Invocation) -> None:
         # The exact count needs an order: the transaction leaves this epoch and comes back in sequential mode.

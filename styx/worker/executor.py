@@ -19,35 +19,37 @@ from styx.model.context import CLOSED
 from styx.model.execution import failure_of, foreign_await_error, start, unfinished
 from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import Limits
+from styx.model.partitioning import PartitionNumbers
 from styx.model.waiting import ExternalCall, SyncCall
-from styx.native.compiled import FirstSteps, calls_more
+from styx.native.compiled import FirstSteps
 from styx.native.interpreted import RETURNED, USUAL, Steps
 from styx.protocol.frames import Ack, Call, Drop, Patch, Result
 from styx.worker.blame import blame_invocation
+from styx.worker.calls_together import runs_together
 from styx.worker.chains import SEQUENTIAL_CHAIN
-from styx.worker.endings import Endings
 from styx.worker.external_calls import known_outcome, pending
 from styx.worker.footprint import EntityCell, Footprint, StartingCell
-from styx.worker.invocation import CUT_CODE, Doomed, Invocation, abandon, external_failure
+from styx.worker.invocation import Doomed, Invocation, abandon, external_failure
 from styx.worker.notes import Notes, refusal_by
 from styx.worker.outbox import outgoing_call
 from styx.worker.own_variables import OwnVariables
 from styx.worker.range_counts import RangeCounts
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot
+from styx.worker.waits import Waits
 
 _REQUESTS = (SyncCall, ExternalCall)
 
 
-class Executor(Endings):
+class Executor(Waits):
     """The first execution of each epoch's transactions on one worker. `owners` maps every slot to its worker.
 
     `invocation` is the class of the contexts that functions get; a host may replace it between epochs by a class that
     measures. `calls` counts the functions started in all epochs, and `range_counts` what
     queries read then. The other fields belong to the open epoch. `read_only`
     are the TIDs of its read-only transactions with their root on this worker. `_ready` are the invocations to start, of
-    which the first `_started` have started. `_waiting` are the invocations that wait for another worker, by TID, slot
-    and call path. `_suspended` are all invocations that have waited, each with the means to continue its coroutine.
+    which the first `_started` have started. `_suspended` are all invocations that have waited, each with the means to
+    continue its coroutine.
     """
 
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int, notes: Notes | None = None) -> None:
@@ -60,7 +62,6 @@ class Executor(Endings):
         self.read_only: set[int] = set()
         self.calls = 0
         self.range_counts = RangeCounts()
-        self._waiting: dict[tuple[int, int, bytes], Invocation] = {}
         self._suspended: dict[Invocation, Steps] = {}
         self._first_steps = FirstSteps()
         self._variables = OwnVariables()
@@ -117,6 +118,7 @@ class Executor(Endings):
                 footprint.rows = None
             slot.forget_epoch()
         self._waiting.clear()
+        self._together.clear()
         self._suspended.clear()
         self._variables.clear()
         self._ready.clear()
@@ -173,9 +175,7 @@ class Executor(Endings):
         elif type(message) is Ack:
             self._credit(message)
         elif type(message) is Result:
-            waiting = self._waiting.pop((message.tid, message.slot, message.path[:-2]), None)
-            if waiting is not None and waiting._coroutine is not None:
-                self._resumptions.append((waiting, message))
+            self._take_result(message)
         elif type(message) is Drop:
             self._bury(message.tid)
 
@@ -218,6 +218,8 @@ class Executor(Endings):
             key = tuple(key)  # msgpack has arrays only
         function = self._resolved.get((operator, name)) or self.app.resolve_call(operator, name)
         self._enqueue(footprint, slot, function, key, params, path, chain, share, count, from_slot)
+        if share < 0 and not sequential and type(function.keys) is PartitionNumbers:
+            runs_together(footprint, path)
 
     def _enqueue(
         self,
@@ -327,7 +329,9 @@ class Executor(Endings):
         else:
             raise error
 
-    def _send(self, invocation: Invocation, coroutine: Coroutine[Any, Any, Any], value: bytes | None) -> None:
+    def _send(
+        self, invocation: Invocation, coroutine: Coroutine[Any, Any, Any], value: bytes | list[bytes] | None
+    ) -> None:
         """Runs an invocation on to its next wait, or to its end."""
         running = self.running
         running.resumed += 1
@@ -380,42 +384,6 @@ class Executor(Endings):
             else:
                 # Queued, not resumed here: a function may make many such calls, and each would nest.
                 self._resumptions.append((invocation, outcome.value))
-
-    def _call(self, invocation: Invocation, request: SyncCall) -> None:
-        path, footprint = invocation.step_path(request.number), invocation._footprint
-        footprint.sent += 1 + calls_more(request.call.params, self.limits)
-        if footprint.sent >= self._invocations_max and not footprint.sequential:
-            abandon(invocation, self.running)
-            self._over_limit(invocation)  # as in `_calls_made`: with its other calls here it is over the limit already
-            return
-        called = self.send_call(footprint, path, request.call, -1, invocation._called, invocation._chain_id)
-        if called is not None:
-            called._caller = invocation
-        else:
-            self._waiting[footprint.tid, footprint.slot, invocation._path] = invocation
-
-    def _resume(self, invocation: Invocation, result: Result | bytes | None) -> None:
-        """Continues an invocation with the result of a synchronous call, or the encoded result of an external
-        function.
-        """
-        coroutine = invocation._coroutine
-        if coroutine is None or invocation._footprint.dead:
-            return
-        if isinstance(result, Result):
-            invocation._called = result.count
-            if result.collided:
-                invocation._footprint.collided = True
-            if result.failure is not None:
-                if result.failure.code == CUT_CODE:
-                    self.stopped.heard(result.tid, result.failure)
-                self._abandon(invocation, result.failure)
-                return
-            invocation.resumed_with(result)
-            result = result.value
-        if self.stopped.any and self._left_out(invocation):
-            return
-        invocation._coroutine = None
-        self._send(invocation, coroutine, result)
 
     def send_call(
         self,

@@ -20,6 +20,7 @@ from styx.model.function_log import Line, Lines
 from styx.model.waiting import ExternalCall
 from styx.native.compiled import TransactionLimits
 from styx.native.interpreted import native, plain_stores
+from styx.relational.increment import Increment
 from styx.relational.index_range import IndexRange, RowKey
 from styx.state.table import Reader
 from styx.worker.chains import concurrent
@@ -167,6 +168,12 @@ class RowCell(EntityCell, eq=False, gc=False):
         if footprint.rows_here().wrote(chain, self):
             footprint.collided = True
 
+    def add(self, chain: bytes, increment: Increment) -> bool:
+        """As `Cell.add`. From here on an `IncrementedRow` has the cell's place."""
+        slot = self.footprint.here
+        assert slot is not None, "a transaction without a slot has no state"
+        return slot.incremented_row(self).add(chain, increment)
+
     def images(self) -> list[bytes | None]:
         """The row's value at the epoch's beginning, and all that branches have written.
 
@@ -268,6 +275,7 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     it has no cells. `pending_external` is the external call that the transaction has to wait for. `accesses`
     are the accesses to many entities at once, which have no cells. `here` is the slot itself, None if no function runs,
     and `local` its entities in phase 3. `rows` are the rows and ranges of the transaction here, None if there are none.
+    `together` are the paths of the partition functions here that run at once with others.
     Four fields belong to the last run: `raised` is its first exception in serial order, `lines` are the lines that its
     functions logged, `siblings` are the entries that a re-run touched although no invocation is on them, and `beside`
     what an unchanged one wrote to them.
@@ -296,6 +304,7 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     siblings: list[tuple[str, Any]] | None = None
     beside: Writes | None = None
     rows: TransactionRows | None = None
+    together: set[bytes] | None = None
 
     def place(self) -> tuple[int, bool]:
         """As `Environment.place`."""

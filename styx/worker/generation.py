@@ -10,7 +10,6 @@ from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.frames import Ack, Call, Drop, Patch, Result
 from styx.protocol.messages import NOTHING, Reached, Recover
-from styx.schema.conversion import converts
 from styx.sequencer.epoch_record import EpochPlan
 from styx.state.slot_state import SlotState
 from styx.worker.events import Converting, LoadState, SlotPartsStored, StateLoaded
@@ -86,5 +85,5 @@ def to_be_loaded(message: Recover, worker: int, held: Mapping[int, SlotState], a
     slots = sorted(slot for slot, owner in message.owners.items() if owner == worker)
     kept = {slot: held[slot] for slot in slots if slot in held}
     other = manifest is not None and manifest.app_version != message.app_version
-    converting = Converting(app, limits, kept) if other and converts(app) else None
+    converting = Converting(app, limits, kept) if other else None
     return LoadState(message.generation, slots, manifest, kept.keys(), converting)

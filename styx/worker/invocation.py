@@ -99,9 +99,10 @@ class Invocation(Context, eq=False):
                 own.append((path + index.to_bytes(PATH_STEP_BYTES, "big"), call))
         return own if self._below is None else sorted([*own, *self._below], key=_by_path)
 
-    def resumed_with(self, result: Result) -> None:
-        """Remembers a synchronous call's result and the asynchronous calls made below it."""
-        assert result.value is not None
+    def resumed_with(self, result: Result) -> bytes:
+        """Remembers a synchronous call's result and the asynchronous calls made below it. Returns the value."""
+        value = result.value
+        assert value is not None
         if result.calls:
             if self._below is None:
                 self._below = []
@@ -109,7 +110,8 @@ class Invocation(Context, eq=False):
             self._below.extend([(path, made_call(app, spec)) for path, spec in result.calls])
         if self._results is None:
             self._results = {}
-        self._results[int.from_bytes(result.path[-2:], "big")] = result.value
+        self._results[int.from_bytes(result.path[-2:], "big")] = value
+        return value
 
     def end(self) -> None:
         """Marks the invocation as ended: from now on the context refuses all operations."""

@@ -37,7 +37,7 @@ class OwnVariables:
         if len(self.shared):
             self._own[invocation] = self.shared
 
-    def send(self, invocation: Any, coroutine: Coroutine[Any, Any, Any], value: bytes | None) -> Any:
+    def send(self, invocation: Any, coroutine: Coroutine[Any, Any, Any], value: bytes | list[bytes] | None) -> Any:
         """Sends `value` to the invocation's coroutine. Returns what it yields, and raises what it raises."""
         own = self._own.get(invocation)
         return coroutine.send(value) if own is None else own.run(coroutine.send, value)

@@ -55,14 +55,16 @@ def _written(
             for cell in cells:
                 if cell.written and cell.footprint.tid not in gone:
                     assert isinstance(cell, RowCell)
-                    for index in written.indexes[table]:
-                        written.add(index, cell.footprint.tid, images(cell, index, written.n_slots))
+                    written.take(cell)
+    for row in slot.incremented:
+        if not row.written and row.footprint.tid not in gone:
+            written.take(row)
     for tid, access in accesses:
         for index in written.indexes.get(access.operator, ()):
             read = slot.found.get(access.operator) or slot.find(access.operator)
-            row: Any
-            for row, value in access.writes.items():
-                written.add(index, tid, images_of(row, [read(row), value], index, written.n_slots))
+            key: Any
+            for key, value in access.writes.items():
+                written.add(index, tid, images_of(key, [read(key), value], index, written.n_slots))
     return written
 
 
@@ -80,6 +82,11 @@ class _WrittenEntries:
         indexes = self.indexes[index.table]
         if index not in indexes:
             indexes.append(index)
+
+    def take(self, cell: RowCell) -> None:
+        """Takes a row that a transaction wrote."""
+        for index in self.indexes.get(cell.table, ()):
+            self.add(index, cell.footprint.tid, images(cell, index, self.n_slots))
 
     def add(self, index: TableIndex, tid: int, written: Images) -> None:
         for group, position in written.entries:

@@ -160,10 +160,12 @@ class Rerun:
             abandon(invocation, self._running)
 
     def _note_calls(self, invocation: Invocation) -> None:
-        """Notes the asynchronous calls to other slots."""
+        """Notes the calls to other slots that run later: asynchronous ones, and those that were made together with the
+        awaited one. So the results of all of these come in one round.
+        """
         for index, call in enumerate(invocation._made):
-            if not call.synchronous and call.slot != self._slot.index:
-                self.made[invocation.step_path(index)] = Sent(call, invocation._chain_id)
+            if call.slot != self._slot.index:
+                self.made.setdefault(invocation.step_path(index), Sent(call, invocation._chain_id))
 
     def _keep_calls(self, invocation: Invocation) -> None:
         """Leaves the asynchronous calls to other slots as they are: the function has failed, and makes none of them. A

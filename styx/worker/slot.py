@@ -18,6 +18,7 @@ from styx.state.sorted_index import SortedIndex
 from styx.state.table import Reader, Table
 from styx.worker.events import SlotContent
 from styx.worker.footprint import EntityCell, Footprint, RowCell
+from styx.worker.incremented_row import IncrementedRow
 from styx.worker.range_counts import RangeCounts
 from styx.worker.written_rows import WrittenRows
 
@@ -32,7 +33,8 @@ class Slot:
     `querying` those that read ranges of rows; validation needs them. `cells` are the entities, by operator and key, as
     the first transaction that names them sees them. `shared` are the same entities as further transactions see them, by
     TID; validation looks only at these. `found` reads the state by operator. The execution step reads the state at the
-    end of the epoch before, the lock phase the state after the lock-free commit. `current_rows` are the rows
+    end of the epoch before, the lock phase the state after the lock-free commit. `incremented` are the rows that
+    transactions have added to without looking, a cell for each transaction. `current_rows` are the rows
     that the lock phase has written. `running`, if there is one, tells the watchdog whose code runs. `range_counts`,
     which a worker's slots share, counts for metrics.
     """
@@ -45,6 +47,7 @@ class Slot:
         "epoch",
         "footprints",
         "found",
+        "incremented",
         "index",
         "querying",
         "range_counts",
@@ -69,6 +72,7 @@ class Slot:
         self.footprints: dict[int, Footprint] = {}
         self.accessing: list[Footprint] = []
         self.querying: list[Footprint] = []
+        self.incremented: list[IncrementedRow] = []
         self.current_rows: WrittenRows | None = None
         self.cells: defaultdict[str, dict[Any, EntityCell]] = defaultdict(dict)
         self.shared: dict[tuple[str, Any], dict[int, EntityCell]] = {}
@@ -126,12 +130,34 @@ class Slot:
             others = self.shared[entity] = {}
         cell = others.get(footprint.tid)
         if cell is None:
-            if type(first) is RowCell:
+            if isinstance(first, RowCell):
                 cell = RowCell(footprint, first.key, first.found, table=operator)
             else:
                 cell = EntityCell(footprint, first.key, first.found)
             others[footprint.tid] = cell
         return cell
+
+    def incremented_row(self, cell: RowCell) -> IncrementedRow:
+        """The cell of a row that a transaction adds to, in the place of the cell that it had."""
+        row = IncrementedRow(
+            cell.footprint,
+            cell.key,
+            cell.found,
+            cell.chain,
+            cell.written,
+            cell.value,
+            cell.touched,
+            cell.values,
+            table=cell.table,
+            overwritten=cell.overwritten,
+        )
+        cells = self.cells[cell.table]
+        if cells[cell.key] is cell:
+            cells[cell.key] = row
+        else:
+            self.shared[cell.table, cell.key][cell.footprint.tid] = row
+        self.incremented.append(row)
+        return row
 
     def cells_by_operator(self) -> Iterator[tuple[str, Iterable[EntityCell]]]:
         """The cells of all transactions of this epoch, by operator. An operator may come several times."""

@@ -11,6 +11,7 @@ from collections.abc import Collection, Container
 from operator import itemgetter
 
 from styx.model.access import Access
+from styx.worker.increment_validation import commit_increments, conflicts_of_increments
 from styx.worker.range_validation import conflicts_of_ranges
 from styx.worker.slot import Slot
 
@@ -38,6 +39,8 @@ def conflicts(slot: Slot, gone: Container[int]) -> list[int]:
                 accesses.extend([(tid, access) for access in footprint.accesses])
     if accesses:
         _conflicts_of_accesses(slot, sorted(accesses, key=_tid), gone, found)
+    if slot.incremented:
+        found.update(conflicts_of_increments(slot, gone))
     if slot.querying:
         found.update(conflicts_of_ranges(slot, accesses, gone))
     return sorted(found)
@@ -71,7 +74,8 @@ def _conflicts_of_accesses(
 def commit(slot: Slot, left: Collection[int]) -> None:
     """Applies the writes on `slot` of all but the transactions `left`, after `conflicts`.
 
-    Transactions that are committed have no conflict. No two of them write one entity, so their order does not matter.
+    Transactions that are committed have no conflict. No two of them write one entity, so their order does not matter;
+    what they add to rows comes behind.
     """
     epoch = slot.epoch
     for footprint in slot.accessing:
@@ -83,3 +87,5 @@ def commit(slot: Slot, left: Collection[int]) -> None:
         for cell in cells:
             if cell.written and not (left and cell.footprint.tid in left):
                 table.write(epoch, cell.key, cell.value if cell.values is None else cell.final_value())
+    if slot.incremented:
+        commit_increments(slot, left)

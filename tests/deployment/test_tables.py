@@ -55,6 +55,7 @@ items = cart.table(
     was="goods",
     migrate=converted,
 )
+total = items.view("total", group_by="label", where=lambda row: row.quantity != MAX + 1, sum="quantity")
 parts = cart.table("parts", Part, key="id", references=[Ref("of", items, on_delete="cascade")], auto="unique")
 
 @cart.register
@@ -65,6 +66,7 @@ async def fill(ctx: Context, *quantities: int) -> list[int]:
         await ctx.rows(parts).insert(Part(number))
     await rows.delete(0)
     found = await rows.select(by="by_quantity", scan=True)
+    assert (await ctx.rows(total).get("x")).count == 0
     return [row.product for row in found] + [await ctx.rows(parts).count(scan=True)]
 
 app = App("shop", [cart], drops=["cart/old"])
@@ -76,7 +78,7 @@ def test_tables_come_back_as_they_were(load: Load) -> None:
     unpacked = unpack(pack(app, SECRET), SECRET)
     assert describe(unpacked) == describe(app)
     assert unpacked.drops == ("cart/old",)
-    assert [table.name for table in unpacked.tables.values()] == ["items", "parts"]
+    assert [table.name for table in unpacked.tables.values()] == ["items", "parts", "total"]
     items, parts = unpacked.tables["cart/items"], unpacked.tables["cart/parts"]
     assert parts.references[0].parent is items
     assert items.was == "goods"
@@ -169,3 +171,37 @@ def test_each_part_of_a_declaration_counts(other: Callable[[], App]) -> None:
     assert fingerprint(other(), modules) == fingerprint(other(), modules)
     assert fingerprint(other(), modules) != fingerprint(app_of(), modules)
     assert fingerprint(app_of(checks=[limit_of(3)]), modules) != fingerprint(app_of(checks=[limit_of(4)]), modules)
+
+
+FAMILY = """
+import msgspec
+from styx import App, Operator, Ref
+
+class Row(msgspec.Struct):
+    id: int
+    other: str = ""
+
+child, parent = Operator("child"), Operator("parent")
+first = parent.table("first", Row, key="id", references=[Ref("id", "first")])
+second = parent.table("second", Row, key="id", references=[Ref("id", first), Ref(("other", "id"), "second")])
+rows = child.table("rows", Row, key="id", references=[Ref("other", parent), Ref(("other", "id"), second, "cascade")])
+app = App("family", [child, parent])
+"""
+
+
+def test_references_to_others_are_rebuilt_in_whatever_order_operators_come(load: Load) -> None:
+    app = load({"family.py": FAMILY}, "family").app
+    rebuilt = unpack(pack(app, SECRET), SECRET)
+    assert describe(rebuilt) == describe(app)
+    assert fingerprint(rebuilt, ()) == fingerprint(app, ())
+    assert describe(app).operators["child"].tables["rows"].references == [
+        "child/rows(other) → parent, restrict",
+        "child/rows(other, id) → parent/second, cascade",
+    ]
+    for each in (app, rebuilt):
+        assert [one.at_parent.name for one in each.operators["parent"].tables["second"].referrers] == [
+            "parent*second:child.rows(other,id)",
+            "parent*second:parent.second(other,id)",
+        ]
+        assert list(each.operators["parent"].tables) == ["first", "second"]
+        assert len(each.operators["parent"].referrers) == 1

@@ -180,6 +180,40 @@ async def test_migrate_converts_rows(edited: Edited, end: str) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
+async def test_a_view_is_added_changed_and_removed(edited: Edited, end: str) -> None:
+    await store(edited, end)
+
+    def with_view(view: str, **change: Any) -> App:
+        return app_of(edited, **{"more": f")\nview = items.view('labels', {view}", **change})
+
+    by_label = with_view("group_by='label', sum='quantity'")
+    for _ in range(2):
+        client = edited.open(by_label)
+        async with client:
+            assert rows(client, "cart/labels") == [{"label": "x", "count": 2, "quantity": 3}]
+            if end == "crash":
+                client.crash()
+    async with edited.open(with_view("group_by='label', where=lambda row: row.quantity < 2, sum='quantity'")) as client:
+        assert rows(client, "cart/labels") == [{"label": "x", "count": 1, "quantity": 1}]
+        await client.call("cart", "k", "put", [(4, 1, "x"), (1, 2, "x")])
+        assert rows(client, "cart/labels") == [{"label": "x", "count": 1, "quantity": 1}]
+    with pytest.raises(
+        ConfigurationError, match=r"cart/items\[\('k', 2\)\]: view 'labels' of table cart/items: where= "
+    ):
+        async with edited.open(with_view("where=lambda row: row.label < 'y'")):
+            pass
+    async with edited.open(app_of(edited)) as client:
+        assert {table for table, _ in client.state()} == {"cart/items"}, "it goes with its declaration"
+        await client.call("cart", "k", "put", [(5, 5, "x")])
+    more = (
+        ", migrate=lambda old: Row(old['product'], 10, old['label'], 1))\n"
+        "view = items.view('labels', group_by='label', sum=('quantity', 'more')"
+    )
+    async with edited.open(app_of(edited, "product: int; quantity: int; label: str | None; more: int", more)) as client:
+        assert rows(client, "cart/labels") == [{"label": "x", "count": 4, "quantity": 40, "more": 4}]
+
+
+@pytest.mark.parametrize("end", ENDS)
 async def test_serial_numbers_go_on_behind_a_renaming(edited: Edited, end: str) -> None:
     serial = {"row": "product: int = 0; quantity: int = 1", "more": ", auto='serial'"}
     client = edited.open(app_of(edited, **serial))

@@ -298,7 +298,7 @@ def _content(content: worker_events.SlotContent) -> str:
 def worker_effect(effect: worker_events.Effect) -> str:
     """Effects that are not messages."""
     if isinstance(effect, worker_events.LoadState):
-        what = "loads and converts" if effect.converting is not None else "loads"
+        what = "loads, for another version," if effect.converting is not None else "loads"
         return f"{what} {snapshot(effect.manifest)} for slots {' '.join(map(str, effect.slots)) or 'none'}"
     if isinstance(effect, worker_events.StoreSlots):
         return "stores " + " / ".join(map(_content, effect.slots))

@@ -11,6 +11,8 @@ An entity is a number. A script is steps separated by `;`, and runs on the entit
     ask KEY (script)                a synchronous call; `it` becomes its result
     if N (script) (script)          the first script if `it` is at least N, else the second
     look KEY (script)               as `ask`, of the read-only function; it ends a transaction that would write
+    all WORD (script)               a call on all partitions, each of which asks the entity WORD and its number to run
+                                    the script; `it` becomes the sum of the results
     forever KEY                     sends itself to KEY
     spin                            never ends: the watchdog ends it
     row N V                         puts the entity's row N, with the value V
@@ -32,7 +34,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from proof.spinning import spin
-from styx import App, Context, Index, Operator, between
+from styx import App, Context, Index, Operator, PartitionContext, between
 from styx.model.partitioning import stable_hash
 
 SLOT_COUNTS = (1, 2, 3, 4)
@@ -91,6 +93,12 @@ async def near(ctx: Context, script: str) -> int:
 async def look(ctx: Context, script: str) -> int:
     """Runs a script that only reads on this entity."""
     return await _Interpreter(ctx, script, look).run(parse(script), 0)
+
+
+@entity.register_partition
+async def everywhere(ctx: PartitionContext, script: str, word: str) -> int:
+    """Runs the script on the partition's entity of that name."""
+    return int(await ctx.call(entity, run, f"{word}{ctx.partition}", (script,)))
 
 
 app = App("scripted", [entity])
@@ -179,6 +187,8 @@ class _Interpreter:
     async def step(self, name: str, words: list[str], scripts: list[Script], it: int) -> int:
         if name in ("send", "ask", "look", "forever"):
             return await self._call(name, words[0], scripts, it)
+        if name == "all":
+            return sum(await self.ctx.call_all(entity, everywhere, (written(scripts[0]), words[0])))
         if name == "outside":
             return int(await self.ctx.call_external(outside, words[0]))
         if name == "if":

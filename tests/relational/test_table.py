@@ -80,7 +80,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         "column 'price' of the primary key is of type float",
         "index 'a': the row type has no column 'absent'; it has: product, seller, price, tags, note",
         "column 'tags' is of a type without an order",
-        "index 'c': scope=\"app\" is not there yet",
+        "index 'c', scope=\"app\": a look-up names the values of all columns, so there is equal= and no order=",
         "an index's name is letters, digits and '_', got 'first-one'",
         "index 'first-one' needs columns",
         "two indexes are named 'a'",
@@ -146,12 +146,6 @@ def test_an_operator_in_an_app_gets_no_more_tables() -> None:
 def test_a_row_type_is_a_struct_or_dataclass() -> None:
     with pytest.raises(ConfigurationError, match=r"a row type is a msgspec\.Struct or a dataclass, not int"):
         cart().table("items", int, key="product")
-
-
-def test_rows_of_another_operator_cannot_be_referred_to() -> None:
-    items = cart().table("items", Item, key="product")
-    with pytest.raises(ConfigurationError, match="cart/items is another operator's; only rows of the same entity"):
-        Operator("order").table("lines", Item, key="product", references=Ref("product", items))
 
 
 def test_an_engines_key_needs_a_default() -> None:

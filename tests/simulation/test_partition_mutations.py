@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
+from typing import Any
 
 import pytest
 
 from styx.model.access import Access
 from styx.model.partitioning import KeySpace, PartitionNumbers
+from styx.protocol.frames import Failure, Result
 from styx.relational.index_range import Group, IndexRange, Position, RowKey, TableIndex
 from styx.relational.partition_index import PartitionIndex
 from styx.state.sorted_index import SortedIndex
-from styx.worker import range_validation, validation
+from styx.worker import range_validation, validation, waits
+from styx.worker.calls_together import CallsTogether
 from styx.worker.slot import Slot
 from styx.worker.transaction_rows import TransactionRows
 from styx.worker.written_rows import WrittenIndex, WrittenRows
@@ -76,6 +79,74 @@ def commits_do_not_reach_partition_wide_indexes(patch: pytest.MonkeyPatch) -> No
     patch.setattr(SortedIndex, "move", move)
 
 
+# Calls on all partitions are one wait ------------------------------------------------------------------------
+
+
+def the_first_failure_to_come_counts(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(CallsTogether, "failure", lambda self: next(iter(self.came), None))
+    original = CallsTogether.take
+
+    def take(self: Any, result: Result) -> bool:
+        if not hasattr(self, "came"):
+            self.came = []
+        if result.failure is not None:
+            self.came.append(result.failure)
+        return original(self, result)
+
+    patch.setattr(CallsTogether, "take", take)
+
+
+def the_last_failure_counts(patch: pytest.MonkeyPatch) -> None:
+    def failure(self: CallsTogether) -> Failure | None:
+        return next((each.failure for each in reversed(self.results()) if each.failure is not None), None)
+
+    patch.setattr(CallsTogether, "failure", failure)
+
+
+def a_failure_does_not_wait_for_the_other_calls(patch: pytest.MonkeyPatch) -> None:
+    """The transaction is aborted before all of its functions have ended, and may be reported as done too early."""
+    original = CallsTogether.take
+    patch.setattr(CallsTogether, "take", lambda self, result: original(self, result) or result.failure is not None)
+    patch.setattr(CallsTogether, "results", lambda self: [each for each in self._results if each is not None])
+
+
+def results_come_in_the_order_of_their_arrival(patch: pytest.MonkeyPatch) -> None:
+    original = CallsTogether.take
+
+    def take(self: Any, result: Result) -> bool:
+        self.came = [*getattr(self, "came", []), result]
+        return original(self, result)
+
+    patch.setattr(CallsTogether, "take", take)
+    patch.setattr(CallsTogether, "results", lambda self: self.came)
+
+
+def what_functions_at_once_call_does_not_collide(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(waits, "may_leave_partition", lambda invocation: False)
+
+
+def calls_that_functions_at_once_make_are_not_added_up(patch: pytest.MonkeyPatch) -> None:
+    original = CallsTogether.take
+
+    def take(self: CallsTogether, result: Result) -> bool:
+        ended = original(self, result)
+        self.called = result.count
+        return ended
+
+    patch.setattr(CallsTogether, "take", take)
+
+
+def a_function_that_did_not_end_behind_a_failure_is_not_recorded(patch: pytest.MonkeyPatch) -> None:
+    original = CallsTogether.take
+
+    def take(self: CallsTogether, result: Result) -> bool:
+        ended = original(self, result)
+        self.cut = False
+        return ended
+
+    patch.setattr(CallsTogether, "take", take)
+
+
 def _is_wide(index: TableIndex) -> bool:
     return isinstance(index, PartitionIndex)
 
@@ -87,6 +158,13 @@ MUTATIONS: list[Mutation] = [
     partition_wide_ranges_are_not_validated,
     partition_wide_queries_do_not_see_own_writes,
     commits_do_not_reach_partition_wide_indexes,
+    the_first_failure_to_come_counts,
+    the_last_failure_counts,
+    a_failure_does_not_wait_for_the_other_calls,
+    results_come_in_the_order_of_their_arrival,
+    what_functions_at_once_call_does_not_collide,
+    calls_that_functions_at_once_make_are_not_added_up,
+    a_function_that_did_not_end_behind_a_failure_is_not_recorded,
 ]
 
 

@@ -180,6 +180,7 @@ def _written(
         found.clear()
         for operator, cells in slot.cells_by_operator():
             found.update((operator, cell.key) for cell in cells if cell.written)
+        found.update((row.table, row.key) for row in slot.incremented)
         for footprint in slot.footprints.values():
             for access in footprint.accesses or ():
                 found.update((access.operator, key) for key in access.writes)
