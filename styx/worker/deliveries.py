@@ -34,12 +34,14 @@ NOWHERE: Final = -1
 class Deliveries:
     """`now_us` is the time that the host has told, in microseconds since 1970; it never goes back.
 
-    `under_way` counts the deliveries in the present epoch, carried, and parked.
+    `any`: some slot has an agenda; nothing needs to be asked before. `under_way` counts the deliveries in the present
+    epoch, carried, and parked.
     """
 
     def __init__(self, app: App) -> None:
         self.now_us = 0
         self.under_way = 0
+        self.any = False
         self._app = app
         self._states: dict[int, SlotState] = {}
         self._given_up: list[CallGivenUp] = []
@@ -47,6 +49,7 @@ class Deliveries:
     def add_slot(self, slot: int, state: SlotState) -> None:
         """Adds a slot."""
         self._states[slot] = state
+        self.any = self.any or state.due_calls is not None
 
     # What is due -------------------------------------------------------------------------------------------
 

@@ -132,7 +132,11 @@ class Intake:
         """Whether an epoch formed now would hold a transaction."""
         if self.pressure.halted:
             return False
-        if self.carried or self._unstarted or (not self.pressure.congested and self.deliveries.has_due()):
+        if (
+            self.carried
+            or self._unstarted
+            or (self.deliveries.any and not self.pressure.congested and self.deliveries.has_due())
+        ):
             return True
         full = self._full_slots() if self.parked else frozenset()
         takes = not self.pressure.congested
@@ -170,7 +174,7 @@ class Intake:
         room = 0 if self.pressure.congested else self.pressure.room(len(roots))
         turn = self._turn % len(slots) if slots else 0
         moves = room > 0
-        due_max = min(DUE_MAX, max(1, room // (2 * len(slots)))) if moves and slots else 0
+        due_max = min(DUE_MAX, max(1, room // (2 * len(slots)))) if moves and self.deliveries.any else 0
         for slot in slots[turn:] + slots[:turn]:
             share = -(-room // len(busy)) if slot in busy else 0
             busy.discard(slot)

@@ -396,7 +396,8 @@ class Worker:
                 self._closed(epoch.last)
         if self._open is None and self._between is Step.IDLE:
             self._begin_epoch()
-            self._ask_for_time()
+            if self._generation.intake.deliveries.any:
+                self._ask_for_time()
         outbox = self.executor.outbox
         if outbox.full or not self.runnable:
             for peer, frame in outbox.take(self.generation, self.epoch, self.id):
