@@ -64,7 +64,7 @@ async def wrong(ctx: Context, what: str) -> None:
     elif what == "key":
         ctx.after(SOON, mail, send, 7, ("x",))
     elif what == "delay":
-        ctx.after(5, mail, send, "a", ("x",))  # type: ignore[arg-type]
+        ctx.after(5, mail, send, "a", ("x",))  # type: ignore[call-overload]
     elif what == "await":
         ctx.cancel("expiry")  # type: ignore[unused-coroutine]
     else:

@@ -59,10 +59,7 @@ def test_ids_of_long_call_paths_fit_a_request_id() -> None:
 
 def test_pauses_double_up_to_an_hour() -> None:
     entry = AgendaEntry(7, "id", 3, "mail", "send", "a", b"\x90", 1_000, 1_000_000)
-    pauses = [
-        pause_us(entry.__replace__(attempt=n) if hasattr(entry, "__replace__") else _tried(entry, n))
-        for n in (1, 2, 3, 900)
-    ]
+    pauses = [pause_us(replace(entry, attempt=attempt)) for attempt in (1, 2, 3, 900)]
     assert pauses == [1_000_000, 2_000_000, 4_000_000, 3_600_000_000]
 
 
