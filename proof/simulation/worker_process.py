@@ -342,6 +342,11 @@ class WorkerProcess:
             self.refused(generation),
         )
 
+    @property
+    def all_told(self) -> bool:
+        """Whether all replies that it has emitted are in the log: nobody waits for those of deliveries."""
+        return not self._unacknowledged
+
     def when_durable(self, then: Callable[[], None]) -> None:
         """As `WorkerJournal.when_durable`."""
         self._when_durable(then, self._emitted)
