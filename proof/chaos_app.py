@@ -31,6 +31,7 @@ An entity's state is a number, a counter and a note.
     ["unique"]                   the note becomes ctx.unique_id() and the register a part of it
     ["uuid"]                     the note becomes ctx.uuid() and the register a part of it
     ["rows", name, …]            a step on the entity's rows: `proof.row_steps`
+    ["links", name, …]           a step on its rows that refer to other entities: `proof.link_steps`
     ["all", mode, index, steps]  the steps on each partition of an operator: `proof.partition_steps`; "sync": register =
                                  their results in one number
     ["survey", mode, index, steps]  as "all", by a read-only partition function
@@ -52,6 +53,7 @@ from typing import Any, Final
 import msgspec
 
 from proof.later_steps import give
+from proof.link_steps import LINK_STEPS, declare_links
 from proof.partition_steps import Sweep
 from proof.row_steps import ROW_STEPS, Refused, declare_tables
 from proof.spinning import Interrupted, spin
@@ -106,6 +108,7 @@ PROGRAMMED: Final = (text, number, pair)
 
 for _operator in PROGRAMMED:
     declare_tables(_operator)
+declare_links([*PROGRAMMED])
 
 app = App("chaos", [text, number, pair, account])
 
@@ -321,6 +324,10 @@ async def _withdraw(program: Program, n: int) -> None:
     program.register = int(await program.ctx.cancel(f"t{n}"))
 
 
+async def _links(program: Program, name: str, *operands: Any) -> None:
+    program.register = await LINK_STEPS[name](program.ctx, program.register, *operands)
+
+
 def outside(n: int, register: int) -> int:
     """The external function; it fails for some arguments."""
     if (n + register) % 11 == 0:
@@ -458,6 +465,7 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "rows": _rows,
     "later": _later,
     "cancel": _withdraw,
+    "links": _links,
     "all": _all,
     "survey": _survey,
     "mutate": _mutate,

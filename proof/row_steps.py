@@ -17,6 +17,7 @@ is of no account with the primary key.
     ["bump", t, shelf, low, high]         each of them gets the next rank; the register is left
     ["purge", t, shelf, low, high]        removes each of them; register = how many
     ["group", t, shelf]                   register = what the view of `marks` has of it, with t = 2 that of `tags`
+    ["whole", t, shelf]                   likewise, of the shelf's rows of all entities; `t` is of no account
     ["groups", t, shelf]                  likewise, of all its groups in one number
 """
 
@@ -37,7 +38,7 @@ from styx.relational.declarations import Index, Ref
 MODULUS: Final = 1_000_003
 RANKS: Final = 6
 TABLES: Final = ("marks", "notes", "tags")
-VIEWS: Final = ("of_shelves", "of_tags")
+VIEWS: Final = ("of_shelves", "of_tags", "of_all")
 
 
 class Refused(Exception):
@@ -59,6 +60,7 @@ def declare_tables(operator: Operator) -> None:
     across = Index("across", equal="shelf", order="rank", scope="partition")
     marks = operator.table(TABLES[0], Row, key="id", indexes=[shelves, across])
     marks.view(VIEWS[0], group_by="shelf", where=_is_low, sum="rank")
+    marks.view(VIEWS[2], group_by="shelf", where=_is_low, sum="rank", scope="app")
     operator.table(TABLES[1], Row, key="id", indexes=[shelves, across])
     one_tag = Index("one_tag", equal="tag", unique=True)
     belongs = Ref("id", marks, on_delete="cascade")
@@ -157,6 +159,12 @@ async def _group(ctx: Context, register: int, t: int, shelf: int) -> int:
     return int(row.count * 31 + row.rank)
 
 
+async def _whole(ctx: Context, register: int, t: int, shelf: int) -> int:
+    marks: Any = ctx._env.app.table(row_table(ctx.operator, TABLES[0]))
+    row = await ctx.group(marks.views[1].table, shelf)
+    return int(row.count * 31 + row.rank)
+
+
 async def _groups(ctx: Context, register: int, t: int, shelf: int) -> int:
     register = 3
     for row in await _view(ctx, t).select():
@@ -178,7 +186,8 @@ ROW_STEPS: Final[Mapping[str, Callable[..., Awaitable[int]]]] = {
     "purge": _purge,
     "group": _group,
     "groups": _groups,
+    "whole": _whole,
 }
 """Each takes the context, the register and the operands, and gives the register."""
-READS: Final = frozenset({"get", "count", "scan", "ids", "guard", "group", "groups"})
+READS: Final = frozenset({"get", "count", "scan", "ids", "guard", "group", "groups", "whole"})
 """Steps that a read-only function may make."""
