@@ -398,7 +398,7 @@ class Context(_Context, Generic[K, S]):
     def call_external(self, function: Callable[..., R], *args: Any) -> Coroutine[Any, Any, R]: ...
 
 class Table(_Table, Generic[W]):
-    def view(  # type: ignore[override]
+    def view(
         self,
         name: str,
         *,
