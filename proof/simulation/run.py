@@ -18,6 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from proof import chaos_app, spinning
+from proof.bank import money_made
 from proof.link_steps import check_links
 from proof.simulation.clients import Clients
 from proof.simulation.coordinator_process import CoordinatorProcess
@@ -315,7 +316,7 @@ class Simulation:
             around=spinning.as_replied,
         )
         self._check_real_time(replies)
-        if plan.profile.transfers and chaos_app.money_made(state):
+        if plan.profile.transfers and money_made(state):
             raise SerializabilityViolation("transfers have made or lost money")
         entries = check_links(chaos_app.app, state)
         requests = []
