@@ -56,6 +56,8 @@ def _operands(rng: Random, name: str) -> list[int]:
         return [id]
     if name in ("add", "group", "groups"):
         return [shelf]
+    if name == "find":
+        return [rng.randrange(RANKS)]
     if name == "guard":
         return [shelf, rng.randint(1, 6)]
     by_shelf = 1 if name in ("bump", "purge") else rng.randrange(2)

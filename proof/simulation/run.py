@@ -29,6 +29,7 @@ from styx.errors import FunctionTooLong, ReadOnlyViolation, StyxError
 from styx.log.base import Stream
 from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
+from styx.model.app_index import AppIndex
 from styx.schema.view_rebuilding import rebuilt_views
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, SlotBatch, SnapshotNote, Verdicts, decode, encode
 from styx.state.table import NEWEST
@@ -244,7 +245,20 @@ class Simulation:
                 wrong = rebuilt_views(host.core.app, slot.state.at(NEWEST))
                 assert not wrong, f"views are not those of their rows: {wrong}"
                 state.update(slot.state.entities(NEWEST))
+        self._check_entries(state)
         return state
+
+    def _check_entries(self, state: dict[tuple[str, Any], bytes]) -> None:
+        """What rows imply elsewhere is what all rows imply now."""
+        hosts = self.members()
+        for table, consequence in hosts[0].core.app.entries() if hosts else ():
+            assert consequence.entries is not None
+            rows = [(key, data) for (name, key), data in state.items() if name == table.full_name]
+            entries = {key: data for (name, key), data in state.items() if name == consequence.entries.full_name}
+            assert entries == consequence.derived(rows), f"entries of {consequence.entries} are not those of the rows"
+            if isinstance(consequence, AppIndex) and consequence.declared.unique:
+                values = {key[: consequence.entries.entity_parts] for key in entries}
+                assert len(values) == len(entries), f"a value stands twice in {consequence.entries}"
 
     def _remembered(self) -> dict[int, list[Any]]:
         """Idempotency keys by slot, the next to be forgotten first."""
