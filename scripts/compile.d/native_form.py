@@ -103,8 +103,8 @@ class Record(NamedTuple):
 
     @property
     def all_fields(self) -> list[Field]:
-        """Those of the base, and its own."""
-        return self.fields if self.base is None else [*self.base.fields, *self.fields]
+        """Those of the bases, and its own."""
+        return self.fields if self.base is None else [*self.base.all_fields, *self.fields]
 
 
 def _add_record(each: Class, classes: dict[str, Class], records: dict[str, Record]) -> Record:
@@ -134,8 +134,8 @@ def _refuse_what_is_lost(each: Class, source: Source, record: Record | None) -> 
         lost |= {f"{child.name}()" for child in node.body if _takes_part_in_making(child)}
         lost |= {f"{field.name} = {field.default}" for field in record.fields if not _is_each_s_own(field)}
         lost |= {f"{field.name}: {field.annotation}" for field in record.fields if "ClassVar" in field.annotation}
-        if record.base is not None and record.base.base is not None:
-            lost.add(f"the fields of {record.base.base.name.rpartition('.')[2]}")
+        if record.base is not None and record.base.base is not None and record.narrowed:
+            lost.add(f"a narrower {', '.join(record.narrowed)}")  # which only the next base can leave to it
     if lost:
         raise SystemExit(f"{each.name}: a native class cannot be this: {', '.join(sorted(lost))}")
 
@@ -278,13 +278,13 @@ class _Module:
         first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
         start, end = self._at(first, 0), self._at(node.body[0].lineno, 0)
         before = []
-        if record.base is not None and record.base.module != record.module:
-            names = {
-                n.id for f in record.base.fields for n in ast.walk(ast.parse(f.annotation)) if isinstance(n, ast.Name)
-            }
+        above = record.base
+        while above is not None:
+            names = {n.id for f in above.fields for n in ast.walk(ast.parse(f.annotation)) if isinstance(n, ast.Name)}
             used = ", ".join(sorted(name for name in names if not hasattr(builtins, name)))
-            if used:
-                before.append(f"if _checked:\n    from styx.{record.base.module.replace('/', '.')} import {used}\n")
+            if used and above.module != record.module:
+                before.append(f"if _checked:\n    from styx.{above.module.replace('/', '.')} import {used}\n")
+            above = above.base
         self._edits.append(
             Edit(start, end, "".join(before) + f"{decorator}class {node.name}{f'({kept})' if kept else ''}:\n")
         )

@@ -81,7 +81,7 @@ class AppUnpickler(pickle.Unpickler):
             case ("operator", index):
                 return self._operators.setdefault(index, Operator.__new__(Operator))
             case ("table", index):
-                return self._tables.setdefault(index, Table.__new__(Table))
+                return self._tables.setdefault(index, Table())
             case ("app",):
                 return self._app
         raise pickle.UnpicklingError(f"unknown reference {pid!r}")

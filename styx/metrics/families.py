@@ -26,7 +26,7 @@ EPOCHS: Final = Family("styx_epochs_total", "Epochs ended since the start, repla
 POISON: Final = Family("styx_poison_records_total", "Request records skipped as undecodable.")
 UNFINISHED: Final = Family("styx_unfinished", "Transactions in an epoch, carried, or waiting for an external call.")
 ROWS: Final = Family("styx_rows", "Rows of tables, by table.")
-INDEXES: Final = Family("styx_indexes_made", "Indexes that queries have had made, by table, one for each slot.")
+INDEXES: Final = Family("styx_indexes_made", "Indexes in memory, by table, one for each slot.")
 ROWS_READ: Final = Family("styx_rows_read_total", "Rows that queries have found, re-runs included, by table.")
 RANGE_CONFLICTS: Final = Family(
     "styx_range_conflicts_total", "Transactions in conflict because of rows in a range that they had read, by table."

@@ -61,7 +61,8 @@ class InternalOperator:
         """Declares a table of the entities' rows; as `Operator.table`."""
         parts = len(self.key_type.parts) or 1
         partition_of = self.key_space.partition_of_flat
-        table = Table(self.name, parts, name, row_type, key=key, partition_of=partition_of, **given)
+        table = Table()
+        table.declare(self.name, parts, name, row_type, key=key, partition_of=partition_of, **given)
         self.tables[name] = table
         return table
 

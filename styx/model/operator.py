@@ -210,7 +210,7 @@ class Operator:
         Raises `ConfigurationError` that says all that is wrong.
         """
         given = {"key": key, "indexes": indexes, "checks": checks, "references": references, "auto": auto, "was": was}
-        return self.declare_table(Table.__new__(Table), name, row_type, migrate, **given)
+        return self.declare_table(Table(), name, row_type, migrate, **given)
 
     def declare_table(
         self, table: Table, name: str, row_type: Any, migrate: Callable[[Any], Any] | None, **given: Any
@@ -226,7 +226,7 @@ class Operator:
         migration = None if migrate is None else Migration(f"table '{self.name}/{name}'", migrate)
         given |= {"migration": migration, "partition_of": self.key_space.partition_of_flat}
         table.owner = self
-        table.__init__(self.name, len(self.key_type.parts) or 1, name, row_type, **given)  # type: ignore[misc]
+        table.declare(self.name, len(self.key_type.parts) or 1, name, row_type, **given)
         self.tables[name] = table
         for declared in table.app_wide:
             index = AppIndex(table, declared, self.key_type)

@@ -215,37 +215,51 @@ class RowStatements:
     # Deletion ----------------------------------------------------------------------------------------------
 
     def delete_existing(self, table: Table, keys: list[RowKey]) -> None:
-        """Deletes rows that are there, and does with the rows that refer to them what their references say."""
+        """Deletes rows that are there, and does with the rows that refer to them what their references say.
+
+        First all that go, then what is set: a row that goes as well breaks no rule of a row that stays.
+        """
         for key in keys:
             self._change(table, key, None)
         if not table.referenced_by and not table.referrers:
             return
         deleted = [(table, key) for key in keys]
         restricted: list[tuple[Reference, RowKey]] = []
+        set_free: list[tuple[Reference, RowKey]] = []
         while deleted:
             parent, key = deleted.pop()
             for entries in parent.referrers:
                 entries.parent_deleted(self._store.context, key)
             for reference in parent.referenced_by:
-                if reference.on_delete == "restrict":
+                if reference.on_delete == "cascade":
+                    deleted += self._cascade(reference, key)
+                elif reference.on_delete == "restrict":
                     restricted.append((reference, key))
                 else:
-                    deleted += self._follow(reference, key)
+                    set_free.append((reference, key))
+        for reference, key in set_free:
+            self._set_children(reference, key)
         for reference, key in restricted:
             self._check_restrict(reference, key)
 
-    def _follow(self, reference: Reference, key: RowKey) -> list[tuple[Table, RowKey]]:
-        """Deletes the rows that refer to a deleted one, and gives them; or sets their columns."""
+    def _cascade(self, reference: Reference, key: RowKey) -> list[tuple[Table, RowKey]]:
+        """Deletes the rows that refer to a deleted one, and gives them."""
+        child = reference.child
+        found = self._children(reference, key)
+        for child_key, _ in found:
+            self._change(child, child_key, None)
+        return [(child, child_key) for child_key, _ in found]
+
+    def _set_children(self, reference: Reference, key: RowKey) -> None:
+        """Sets the columns of the rows that refer to a deleted one."""
         store, child = self._store, reference.child
-        found = store.scan(reference.children_of(store.entity, key[reference.parent.entity_parts :], False))
-        if reference.on_delete == "cascade":
-            for child_key, _ in found:
-                self._change(child, child_key, None)
-            return [(child, child_key) for child_key, _ in found]
-        for child_key, data in found:
+        for child_key, data in self._children(reference, key):
             old = store.decoded(child, child_key, data)
             self._replace(child, child_key, old, child.row_type.changed(old, reference.defaults), reference)
-        return []
+
+    def _children(self, reference: Reference, key: RowKey) -> list[tuple[RowKey, bytes]]:
+        store = self._store
+        return store.scan(reference.children_of(store.entity, key[reference.parent.entity_parts :], False))
 
     def _check_restrict(self, reference: Reference, key: RowKey) -> None:
         store, child = self._store, reference.child

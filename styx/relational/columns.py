@@ -12,6 +12,7 @@ import enum
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from types import GenericAlias
 from typing import Any, Final
 from uuid import UUID
 
@@ -174,7 +175,7 @@ class Column:
     def comparable_type(self) -> Any:
         """The type of its comparables, for msgspec to decode."""
         assert self.kind is not None, "a declaration of an index checks it"
-        return list[self.kind.compared_as] if self.optional else self.kind.compared_as  # type: ignore[name-defined]
+        return GenericAlias(list, self.kind.compared_as) if self.optional else self.kind.compared_as
 
     def stored(self, value: Any) -> Any:
         """The comparable of a row's value; raises `UnsupportedValue` for one that has no order."""

@@ -48,14 +48,19 @@ HIGHEST: Final[Position] = (TOP,)
 
 @native(subclassed=True)
 class TableIndex:
-    """One index of a table. Objects are compared by identity: an app has one object for each index."""
+    """One index of a table. Objects are compared by identity: an app has one object for each index.
 
-    __slots__ = ("name", "number", "table")
+    `of_entities`: each group has rows of one entity, whose key is so many parts at the group's beginning, and of a
+    row's key. 0: a group may have rows of several entities.
+    """
 
-    def __init__(self, table: str, number: int, name: str) -> None:
+    __slots__ = ("name", "number", "of_entities", "table")
+
+    def __init__(self, table: str, number: int, name: str, of_entities: int = 0) -> None:
         self.table = table
         self.number = number
         self.name = name
+        self.of_entities = of_entities
 
     def entry(self, key: RowKey, data: bytes, n_slots: int) -> tuple[Group, Position] | None:
         """Where a row stands in the index, None if it is not in it. Pure; for index 0 nothing is decoded."""

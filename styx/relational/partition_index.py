@@ -40,6 +40,7 @@ class PartitionIndex(ColumnIndex):
     ) -> None:
         super().__init__(table, number, name, entity_parts, equal, order, False, decode)
         self._partition_of = partition_of
+        self.of_entities = 0
 
     def entry(self, key: RowKey, data: bytes, n_slots: int) -> tuple[Group, Position] | None:
         """As `TableIndex.entry`; raises what decoding raises."""

@@ -28,7 +28,7 @@ class RowIndex(TableIndex):
         order: tuple[Column, ...],
         unique: bool,
     ) -> None:
-        super().__init__(table, number, name)
+        super().__init__(table, number, name, entity_parts)
         self.entity_parts = entity_parts
         self.equal = equal
         self.order = order

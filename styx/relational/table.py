@@ -10,6 +10,7 @@ from types import GenericAlias
 from typing import Any, Final
 
 from styx.errors import BadQuery, CheckViolation, ConfigurationError, MissingIndex, UnsupportedValue
+from styx.native.interpreted import native
 from styx.relational.addable import Kinds, addable_kind, increment
 from styx.relational.app_wide import AppWideIndex
 from styx.relational.columns import Column
@@ -44,8 +45,10 @@ PLANS_MAX: Final = 1_000
 """Kinds of queries of a table whose plans are kept."""
 
 
+@native(unchecked=True)
 class Table:
-    """A table of an operator, made by `Operator.table`. It is told apart from others by identity.
+    """A table of an operator, made by `Operator.table`. It is told apart from others by identity. A new one is empty,
+    so that others can refer to it; `declare` makes it what it is, once.
 
     `full_name`: `cart/items`, under which a slot keeps the rows. `indexes`: number 0 is the primary key.
     `entity_parts`: how many parts of a row's key are the entity's. `auto`: "unique", "serial" or None.
@@ -97,11 +100,11 @@ class Table:
     )
     owner: Any
 
-    def __init__(
+    def declare(
         self,
         operator: str,
         entity_parts: int,
-        name: str,
+        name: Any,
         row_type: Any,
         *,
         key: Any,
@@ -109,13 +112,14 @@ class Table:
         checks: Any = (),
         references: Any = (),
         auto: Any = None,
-        was: str = "",
+        was: Any = "",
         migration: Any = None,
         partition_of: PartitionOf,
         view_rule: View | None = None,
     ) -> None:
+        """Takes what `Operator.table` was given; raises `ConfigurationError` that says all that is wrong."""
         indexes, checks, references = all_of(indexes), all_of(checks), all_of(references)
-        self.given = {
+        self.given: dict[str, Any] = {
             "name": name,
             "row_type": row_type,
             "key": key,
@@ -125,16 +129,14 @@ class Table:
             "auto": auto,
         }
         declaration = TableDeclaration(self)
-        self.operator = operator
-        self.name = name
+        self.operator: str = operator
         self.view_rule: View | None = view_rule
         self.views: list[View] = []
-        declaration.check_name()
-        self.migration = migration
+        self.name: str = declaration.name(name)
+        self.migration: Any = migration
         self.full_name = f"{operator}/{name}" if view_rule is None else f"{operator}/<view {name}>"
-        self.was = was
-        declaration.check_was(was)
-        self.entity_parts = entity_parts
+        self.was: str = declaration.former_name(was)
+        self.entity_parts: int = entity_parts
         self.row_type: RowType = declaration.row_type(row_type)
         self.columns: dict[str, Column] = self.row_type.columns
         self.key: tuple[Column, ...] = declaration.key(key)
@@ -145,8 +147,8 @@ class Table:
         self.across = PartitionPlans(self.full_name, wide, self.columns)
         self.entity_indexes: tuple[RowIndex, ...] = tuple(each for each in self.indexes if each not in wide)
         self.checks: tuple[Check, ...] = declaration.checks(checks)
-        self.auto: str | None = auto
         self.auto_default: Any = declaration.auto_default(auto)
+        self.auto: str | None = auto if isinstance(auto, str) else None
         self.references: tuple[Reference, ...] = ()
         self.referenced_by: list[Reference] = []
         self.consequences: list[Any] = []
@@ -175,6 +177,7 @@ class Table:
         kind = self.key[0].kind if len(self.key) == 1 else None
         self._quick_key: Any = kind.classes[0] if kind is not None and kind.plain else None
 
+    @classmethod
     def __class_getitem__(cls, types: Any) -> Any:
         """`Table[Item]`: the type of its rows, for type checkers (`styx/typed.pyi`)."""
         return GenericAlias(cls, types)
@@ -205,7 +208,7 @@ class Table:
         Raises `ConfigurationError` that says all that is wrong.
         """
         given = {"name": name, "group_by": group_by, "where": where, "count": count, "sum": sum, "scope": scope}
-        return self.declare_view(Table.__new__(Table), **given)
+        return self.declare_view(Table(), **given)
 
     def declare_view(self, table: Table, **given: Any) -> Table:
         """Makes the view of an empty table, to which functions may refer already; as `view`."""
@@ -217,7 +220,7 @@ class Table:
         declared = ViewDeclaration(self, **given)
         rule = View(self, table, declared.groups, declared.sums, given["where"], given["scope"], given)
         key = tuple(column.name for column in declared.groups)
-        table.__init__(  # type: ignore[misc]
+        table.declare(
             self.operator,
             self.entity_parts,
             given["name"],

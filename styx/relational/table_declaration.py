@@ -45,20 +45,21 @@ class TableDeclaration:
         if self.problems:
             raise ConfigurationError(f"table {self.table.full_name}: {'; '.join(self.problems)}")
 
-    def check_name(self) -> None:
-        name = self.table.name
+    def name(self, name: Any) -> str:
         if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > NAME_CHARS_MAX:
             raise ConfigurationError(
                 f"a table's name is letters, digits and '_', at most {NAME_CHARS_MAX} characters, and starts with a "
                 f"letter or '_': operator {self.table.operator!r} got {shown(name)}"
             )
+        return name
 
-    def check_was(self, was: Any) -> None:
+    def former_name(self, was: Any) -> str:
         if was != "" and (not isinstance(was, str) or not _NAME.fullmatch(was) or was == self.table.name):
             raise ConfigurationError(
                 f"table {self.table.full_name}: was= is the name that the table had before, without its operator's: "
                 f"got {shown(was)}"
             )
+        return str(was)
 
     def row_type(self, declared: Any) -> RowType:
         """Raises at once: without columns nothing else can be checked."""

@@ -74,6 +74,7 @@ def state_of(wanted: LoadState, store: Objects, behind: Callable[[], Behind]) ->
     manifest = wanted.manifest
     try:
         slots = _converted(wanted, _load_slots(wanted, store), store)
+        _fill_indexes(wanted, slots)
         plans, given = behind()
     except LogTruncated as error:
         what = "without a snapshot" if manifest is None else f"on the snapshot of epoch {manifest.epoch}"
@@ -148,6 +149,18 @@ def _converted(wanted: LoadState, slots: dict[int, LoadedSlot], store: Objects) 
             writes = {**changed.writes, **entries[index]}
             slots[index].state = state.replaced(writes, changed.renamed, changed.dropped)
     return slots
+
+
+def _fill_indexes(wanted: LoadState, slots: Mapping[int, LoadedSlot]) -> None:
+    """Here, on the loading thread, which gives way to others at each step. State that the worker holds is the worker's
+    own: what it lacks is made by the queries that ask for it.
+    """
+    if wanted.indexes:
+        for index, slot in slots.items():
+            if index not in wanted.held:
+                slot.state.declare(wanted.indexes, wanted.n_slots)
+                for _ in slot.state.fill_indexes():
+                    pass
 
 
 def read_states(manifest: Manifest, slots: Collection[int], store: Objects) -> dict[int, SlotState]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from styx.model.table_names import holds_rows, holds_values, owner_of
+from styx.relational.index_range import TableIndex
 from styx.state.table import NEWEST, Changes, Table, without_deleted
 
 IDEMPOTENCY_TABLE: Final = "\0idempotency"
@@ -13,6 +14,8 @@ IDEMPOTENCY_TABLE: Final = "\0idempotency"
 
 Delta = dict[str, Changes]
 """Changes by operator."""
+Declared = Mapping[str, tuple[TableIndex, ...]]
+"""The indexes of each table of rows, by its full name; the primary key first."""
 
 
 class SlotState:
@@ -22,9 +25,11 @@ class SlotState:
     snapshot has, so the next one must have all of it.
     """
 
-    __slots__ = ("converted", "tables", "uploading")
+    __slots__ = ("_declared", "_n_slots", "converted", "tables", "uploading")
 
     def __init__(self, tables: dict[str, Table] | None = None) -> None:
+        self._declared: Declared = {}
+        self._n_slots = 0
         self.tables: dict[str, Table] = {} if tables is None else tables
         self.uploading: Delta | None = None
         self.converted = False
@@ -34,7 +39,20 @@ class SlotState:
         table = self.tables.get(operator)
         if table is None:
             table = self.tables[operator] = Table({}, -1)
+            if self._declared:
+                table.declare(self._declared.get(operator, ()), self._n_slots)
         return table
+
+    def declare(self, declared: Declared, n_slots: int) -> None:
+        """The indexes that queries may ask for; those of other versions of the app are dropped."""
+        self._declared, self._n_slots = declared, n_slots
+        for name, table in self.tables.items():
+            table.declare(declared.get(name, ()), n_slots)
+
+    def fill_indexes(self) -> Iterator[None]:
+        """As `Table.fill`, of each table."""
+        for table in self.tables.values():
+            yield from table.fill()
 
     def at(self, epoch: int) -> dict[str, Mapping[Any, bytes]]:
         """The tables of the app's operators, as `Table.at`."""
@@ -73,7 +91,6 @@ class SlotState:
         self.uploading = None
         for table in self.tables.values():
             table.take_changes()
-            table.forget_indexes()
 
     def replaced(
         self, writes: Mapping[str, Changes], renamed: Mapping[str, str] = {}, dropped: Collection[str] = ()

@@ -7,12 +7,14 @@ snapshots).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final
 
-from styx.relational.index_range import TableIndex
-from styx.state.sorted_index import SortedIndex
+from styx.relational.index_range import Group, RowKey, TableIndex
+from styx.state.entity_keys import EntityKeys
+from styx.state.sorted_index import Entry, SortedIndex
 
 Entries = dict[Any, bytes]
 """Encoded states by key."""
@@ -21,6 +23,12 @@ Changes = dict[Any, bytes | None]
 
 Reader = Callable[[Any], bytes | None]
 """Gives the encoded state of a key, None if there is none. Made once for an epoch: a read costs a look-up alone."""
+
+MANY_ROWS: Final = 10_000
+"""Rows of an entity from which its indexes are made while it is loaded, or when it has come to have so many. Those of a
+smaller entity are made when a query first asks for them.
+"""
+_BLOCK_ROWS: Final = 4_096
 
 NEWEST: Final = 4_611_686_018_427_387_903
 """The epoch of a read that means whatever is committed by then."""
@@ -32,13 +40,16 @@ class Table:
     One version is kept: a read of an epoch before the last commit is an `AssertionError`.
     """
 
-    __slots__ = ("_changes", "_entries", "_indexes", "epoch")
+    __slots__ = ("_changes", "_declared", "_entries", "_indexes", "_keys", "_n_slots", "epoch")
 
     def __init__(self, entries: Entries, epoch: int) -> None:
         """The dictionary is the table's from here on."""
         self.epoch = epoch
         self._entries = entries
         self._changes: Changes = {}
+        self._declared: tuple[TableIndex, ...] = ()
+        self._n_slots = 0
+        self._keys: EntityKeys | None = None
         self._indexes: dict[TableIndex, SortedIndex] = {}
 
     def __len__(self) -> int:
@@ -60,37 +71,135 @@ class Table:
         assert self.epoch <= epoch, "a read of an epoch that later commits have changed"
         return MappingProxyType(self._entries)
 
-    # Indexes of a table of rows. They are made when they are asked for, kept up by commits, and in no snapshot. ------
+    # Indexes of a table of rows. They are kept up by commits, and are in no snapshot. ----------------------------
 
-    def index(self, epoch: int, index: TableIndex) -> SortedIndex | None:
-        """The index of the rows at the end of `epoch`, as `at`; None if it is not made yet."""
+    def declare(self, indexes: tuple[TableIndex, ...], n_slots: int) -> None:
+        """The indexes that queries may ask for, the primary key first; those of other versions of the app are dropped.
+
+        Made at once are those of an empty table. `fill` makes those of a loaded one, as far as they are made before a
+        query asks for them.
+        """
+        if indexes is self._declared and n_slots == self._n_slots:
+            return
+        self._declared, self._n_slots = indexes, n_slots
+        self._keys, self._indexes = None, {}
+        if indexes and not self._entries:
+            for _ in self.fill():
+                pass
+
+    def fill(self) -> Iterator[None]:
+        """Groups the primary keys, and makes the indexes over all entities, and those of the entities with many rows.
+        Other threads can run at each step. An index with a row that cannot be read is left to the queries, which say
+        so.
+        """
+        if not self._declared:
+            return
+        keys = EntityKeys(self._declared[0].of_entities)
+        wide: dict[TableIndex, SortedIndex] = {}
+        for index in self._declared:
+            if not index.of_entities:
+                made = SortedIndex(index, self._n_slots)
+                groups: dict[Group, list[Entry]] = {}
+                rows_left = iter(self._entries.items())
+                try:
+                    while rows := list(islice(rows_left, _BLOCK_ROWS)):
+                        made.gather(rows, groups)
+                        yield
+                except Exception:  # noqa: BLE001 - a row type's own code can run here
+                    continue
+                made.put(groups)
+                wide[index] = made
+        keys_left = iter(self._entries)
+        while block := list(islice(keys_left, _BLOCK_ROWS)):
+            keys.load(block)
+            yield
+        self._keys, self._indexes = keys, wide
+        for entity in keys.large(MANY_ROWS):
+            self._take_in(entity)
+            yield
+
+    def index(self, epoch: int, index: TableIndex, group: Group) -> SortedIndex | EntityKeys | None:
+        """An index that has all rows of a group, at the end of `epoch`, as `at`; None if it is not made so far."""
         assert self.epoch <= epoch, "a read of an epoch that later commits have changed"
-        return self._indexes.get(index)
+        if index.number == 0 and index.of_entities:
+            return self._keys
+        made = self._indexes.get(index)
+        return made if made is not None and made.has(group) else None
 
-    def make_index(self, index: TableIndex, n_slots: int) -> SortedIndex:
-        """Makes an index of all rows."""
-        made = self._indexes[index] = SortedIndex(index, n_slots, self._entries.items())
+    def make_index(self, index: TableIndex, group: Group, n_slots: int) -> SortedIndex | EntityKeys:
+        """Makes an index as far as `index` needs it; raises what decoding a row raises."""
+        parts = index.of_entities
+        made = self._indexes.get(index)
+        if not parts:
+            made = SortedIndex(index, n_slots)
+            made.take(self._entries.items())
+            self._indexes[index] = made
+            return made
+        if self._keys is None:
+            self._keys = EntityKeys(parts)
+            self._keys.load(self._entries)
+        if index.number == 0:
+            return self._keys
+        if made is None:
+            made = self._indexes[index] = SortedIndex(index, n_slots)
+        entity = group[:parts]
+        if self._keys.length(entity):  # queries of what is not there leave nothing
+            made.take(self._rows_of(self._keys, entity), entity)
         return made
-
-    def forget_indexes(self) -> None:
-        """Drops all indexes: another version of the app has others."""
-        self._indexes = {}
 
     @property
     def indexes_made(self) -> int:
-        """How many indexes there are; each has all rows."""
-        return len(self._indexes)
+        """How many indexes there are. One inside entities may have few of them."""
+        made = [index for index in self._indexes.values() if index.entities is None or index.entities]
+        return len(made) + (self._keys is not None)
 
     def check_indexes(self, n_slots: int) -> None:
         """Holds each index against the rows; for tests."""
+        keys = self._keys
+        if keys is not None:
+            anew = EntityKeys(keys.parts)
+            anew.load(self._entries)
+            assert keys.same_as(anew), "the primary key's index is not that of its rows"
         for index, made in self._indexes.items():
-            anew = SortedIndex(index, n_slots, self._entries.items())
-            assert made.same_as(anew), f"index {index.name!r} of {index.table!r} is not that of its rows"
+            again = SortedIndex(index, n_slots)
+            if made.entities is None or keys is None:
+                again.take(self._entries.items())
+            else:
+                for entity in made.entities:
+                    again.take(self._rows_of(keys, entity), entity)
+            assert made.same_as(again), f"index {index.name!r} of {index.table!r} is not that of its rows"
 
-    def _move(self, key: Any, value: bytes | None) -> None:
-        before = self._entries.get(key)
+    def _rows_of(self, keys: EntityKeys, entity: Group) -> list[tuple[RowKey, bytes]]:
+        entries = self._entries
+        return [(key, entries[key]) for key in keys.of(entity)]
+
+    def _take_in(self, entity: Group) -> None:
+        """Makes the declared indexes of an entity with many rows, before a query asks: it would wait for long."""
+        for index in self._declared:
+            if index.of_entities and self.index(self.epoch, index, entity) is None:
+                try:
+                    self.make_index(index, entity, self._n_slots)
+                except Exception:  # noqa: BLE001 - as above
+                    continue
+
+    def _move(self, key: RowKey, value: bytes | None) -> None:
+        before, keys = self._entries.get(key), self._keys
+        if keys is not None and before is None and value is not None:
+            entity = key[: keys.parts]
+            if keys.length(entity) == MANY_ROWS:
+                self._take_in(entity)
         for made in self._indexes.values():
             made.move(key, before, value)
+        if keys is None or (before is None) == (value is None):
+            return
+        if value is not None:
+            keys.add(key)
+        else:
+            keys.remove(key)
+            entity = key[: keys.parts]
+            if not keys.length(entity):
+                for made in self._indexes.values():
+                    made.forget(entity)
 
     # The only writes. An epoch may have any number of them, until the next one has committed.
 
@@ -98,7 +207,7 @@ class Table:
         """Commits one state."""
         assert self.epoch <= epoch, "a commit to an epoch behind the last one"
         self.epoch = epoch
-        if self._indexes:
+        if self._keys is not None or self._indexes:
             self._move(key, value)
         self._changes[key] = value
         if value is None:
@@ -110,7 +219,7 @@ class Table:
         """Commits many states at once."""
         assert self.epoch <= epoch, "a commit to an epoch behind the last one"
         self.epoch = epoch
-        if self._indexes:
+        if self._keys is not None or self._indexes:
             for key, value in writes.items():
                 self._move(key, value)
         self._changes.update(writes)

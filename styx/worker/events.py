@@ -20,7 +20,7 @@ from styx.protocol.frames import Frame
 from styx.protocol.manifest import Manifest, PassedOver, PendingTransaction, SlotPart
 from styx.protocol.messages import NOTHING, Reached, ToCoordinator, ToWorker
 from styx.sequencer.epoch_record import EpochPlan, ExternalRecord
-from styx.state.slot_state import Delta, SlotState
+from styx.state.slot_state import Declared, Delta, SlotState
 
 
 class Step(Enum):
@@ -281,7 +281,7 @@ class LoadState:
     """Load these slots from the snapshot and the log, then feed their requests from `next_offset` on.
 
     The worker keeps the state of the slots in `held`, which equals the snapshot's. `converting` is set if another
-    version of the app made the snapshot.
+    version of the app made the snapshot. `indexes` are those of the app's tables, of which loading makes what it can.
     """
 
     generation: int
@@ -289,6 +289,8 @@ class LoadState:
     manifest: Manifest | None
     held: AbstractSet[int] = frozenset()
     converting: Converting | None = None
+    indexes: Declared = field(default_factory=dict, compare=False)
+    n_slots: int = field(default=0, compare=False)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from styx.model.limits import Limits
 from styx.protocol.frames import Ack, Call, Drop, Patch, Result
 from styx.protocol.messages import NOTHING, Reached, Recover
 from styx.sequencer.epoch_record import EpochPlan
-from styx.state.slot_state import SlotState
+from styx.state.slot_state import Declared, SlotState
 from styx.worker.events import Converting, LoadState, SlotPartsStored, StateLoaded
 from styx.worker.executor import Executor
 from styx.worker.external_calls import ExternalCalls
@@ -41,6 +41,7 @@ class Generation:
         self.limits = limits
         self.notes = notes
         self.alone = alone
+        self.n_slots = n_slots
         self.executor = Executor(worker, app, limits, n_slots, notes)
         self.slots: dict[int, Slot] = {}
         self.intake = Intake(app, limits, n_slots, self.executor.running)
@@ -66,9 +67,11 @@ class Generation:
         self.replies.answered = loaded.answered
         self.externals.logged = loaded.outcomes
         self.intake.aside = loaded.aside
+        indexes = indexes_of(self.app)
         for index, part in loaded.slots.items():
             state = part.state if part.state.converted else held.get(index, part.state)
             state.as_stored()
+            state.declare(indexes, self.n_slots)
             slot = self.slots[index] = Slot(index, state, loaded.epoch)
             slot.running = self.executor.running
             slot.range_counts = self.executor.range_counts
@@ -77,7 +80,9 @@ class Generation:
         self.executor.slots = self.slots
 
 
-def to_be_loaded(message: Recover, worker: int, held: Mapping[int, SlotState], app: App, limits: Limits) -> LoadState:
+def to_be_loaded(
+    message: Recover, worker: int, held: Mapping[int, SlotState], app: App, limits: Limits, n_slots: int
+) -> LoadState:
     """The order to load the slots of `worker` when a generation begins. State that the worker holds in the form of the
     snapshot is not loaded again. State that another version of the app stored is converted while it is loaded.
     """
@@ -86,4 +91,10 @@ def to_be_loaded(message: Recover, worker: int, held: Mapping[int, SlotState], a
     kept = {slot: held[slot] for slot in slots if slot in held}
     other = manifest is not None and manifest.app_version != message.app_version
     converting = Converting(app, limits, kept) if other else None
-    return LoadState(message.generation, slots, manifest, kept.keys(), converting)
+    indexes = indexes_of(app)
+    return LoadState(message.generation, slots, manifest, kept.keys(), converting, indexes, n_slots if indexes else 0)
+
+
+def indexes_of(app: App) -> Declared:
+    """Those of the app's tables."""
+    return {name: table.indexes for name, table in app.tables.items()}

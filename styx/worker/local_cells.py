@@ -105,7 +105,7 @@ def _read(environment: Environment, wanted: IndexRange) -> Found:
 class LocalCells:
     """The entities that the epoch's local transactions have named on one slot, by operator and key."""
 
-    __slots__ = ("_cells", "_named", "_operator", "_rows", "_slot", "_table", "_wrote")
+    __slots__ = ("_cells", "_named", "_of_rows", "_operator", "_rows", "_slot", "_table", "_wrote")
 
     def __init__(self, slot: Slot) -> None:
         self._slot = slot
@@ -115,6 +115,7 @@ class LocalCells:
         # Of the operator that was asked for last: most functions call those of their own operator.
         self._operator: str | None = None
         self._named: dict[Any, LocalCell] = {}
+        self._of_rows = False
         self._table: Table | None = None
 
     def cell(self, operator: str, key: Any) -> LocalCell:
@@ -127,7 +128,7 @@ class LocalCells:
             table = self._table
             assert table is not None
             value = table.read(self._slot.epoch, key)
-            if holds_rows(operator):
+            if self._of_rows:
                 cell = LocalRow(key, self._wrote, value, table=operator, rows=self._rows)
             else:
                 cell = LocalCell(key, self._wrote, value)
@@ -143,6 +144,7 @@ class LocalCells:
         if cells is None:
             cells = self._cells[operator] = {}
         self._operator, self._named, self._table = operator, cells, self._slot.table(operator)
+        self._of_rows = holds_rows(operator)
 
     def keep(self) -> None:
         """The running transaction has ended well: the following ones see its writes."""

@@ -39,7 +39,8 @@ def _committed(slot: Slot, wanted: IndexRange, n_slots: int, layers: Layers) -> 
     index, first, last = wanted.index, wanted.first, wanted.last
     read = slot.found.get(index.table) or slot.find(index.table)
     found: Found = []
-    for position, key in slot.sorted_index(index, n_slots).walk(wanted.group, wanted.low, wanted.high, last > 0):
+    made = slot.index_of(index, wanted.group, n_slots)
+    for position, key in made.walk(wanted.group, wanted.low, wanted.high, last > 0):
         if not layers or not _hidden(key, layers):
             data = read(key)
             assert data is not None, "an index holds a row that its table does not"
@@ -60,7 +61,7 @@ def count_range(slot: Slot, wanted: IndexRange, n_slots: int, layers: Layers) ->
     """How many rows `read_range` finds."""
     if any(layer.rows for layer in layers):
         return len(read_range(slot, wanted, n_slots, layers))
-    return slot.sorted_index(wanted.index, n_slots).count(wanted.group, wanted.low, wanted.high)
+    return slot.index_of(wanted.index, wanted.group, n_slots).count(wanted.group, wanted.low, wanted.high)
 
 
 def rows_of(found: Found) -> list[tuple[RowKey, bytes]]:

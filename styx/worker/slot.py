@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from styx.model.table_names import holds_rows
 from styx.protocol.manifest import PassedOver, PendingTransaction
-from styx.relational.index_range import TableIndex
+from styx.relational.index_range import Group, TableIndex
+from styx.state.entity_keys import EntityKeys
 from styx.state.slot_state import SlotState
 from styx.state.sorted_index import SortedIndex
 from styx.state.table import Reader, Table
@@ -89,18 +90,20 @@ class Slot:
             self.found = {}
         return self.state.table(operator)
 
-    def sorted_index(self, index: TableIndex, n_slots: int) -> SortedIndex:
-        """An index of a table's rows in this step. The time to make it is not that of the function that asks first."""
+    def index_of(self, index: TableIndex, group: Group, n_slots: int) -> SortedIndex | EntityKeys:
+        """An index with the rows of a group in this step. The time to make it is not that of the function that asks
+        first.
+        """
         table = self.state.table(index.table)
-        made = table.index(self._reads, index)
+        made = table.index(self._reads, index, group)
         if made is None:
             running = self.running
             if running is None:
-                made = table.make_index(index, n_slots)
+                made = table.make_index(index, group, n_slots)
             else:
                 invocation, running.invocation = running.invocation, None
                 try:
-                    made = table.make_index(index, n_slots)
+                    made = table.make_index(index, group, n_slots)
                 finally:
                     running.resumed += 1
                     running.invocation = invocation

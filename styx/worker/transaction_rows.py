@@ -48,7 +48,7 @@ class Images(msgspec.Struct, eq=False):
 class TransactionRows:
     """`ranges` are the (chain, range) of the queries, and `written` the rows, by table and key.
 
-    `scanned` are the tables that the last re-run has queried, and `again` the rows that it has written so far.
+    `scanned` are the ranges that the last re-run has read, and `again` the rows that it has written so far.
     """
 
     __slots__ = ("_beside", "_chain", "_own", "again", "n_slots", "ranges", "scanned", "written")
@@ -57,7 +57,7 @@ class TransactionRows:
         self.n_slots = n_slots
         self.ranges: list[tuple[bytes, IndexRange]] = []
         self.written: dict[str, dict[RowKey, RowCell]] = {}
-        self.scanned: set[str] = set()
+        self.scanned: list[IndexRange] = []
         self.again = WrittenRows()
         # What the only chain has written, once it has made a query; from the second chain on, `_beside` instead.
         self._own: WrittenRows | None = None

@@ -344,7 +344,7 @@ class Worker:
         if snapshot is None or snapshot != self._held_at:
             self._held = {}
         self._held_at = snapshot
-        self._effects.append(to_be_loaded(message, self.id, self._held, self.app, self.limits))
+        self._effects.append(to_be_loaded(message, self.id, self._held, self.app, self.limits, self.n_slots))
 
     def _load(self, loaded: StateLoaded) -> None:
         generation = self._generation

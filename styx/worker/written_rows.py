@@ -15,6 +15,8 @@ from styx.relational.index_range import Group, IndexRange, Position, RowKey, Tab
 Written = dict[tuple[str, Any], bytes | None]
 Entry = tuple[Group, Position]
 Write = tuple[RowKey, bytes | None]
+One = tuple[str, RowKey, bytes | None]
+"""A write with its table's name."""
 
 
 class WrittenRows:
@@ -23,11 +25,16 @@ class WrittenRows:
     __slots__ = ("_by_table", "_indexes", "_sorted", "_writes")
 
     def __init__(self) -> None:
-        self._writes: list[Written] = []
+        self._writes: list[Written | One] = []
         # The first `_sorted` of these, by table.
         self._by_table: dict[str, list[Write]] = {}
         self._sorted = 0
         self._indexes: dict[TableIndex, WrittenIndex] = {}
+
+    @property
+    def queried(self) -> bool:
+        """Whether a query has asked for rows."""
+        return bool(self._indexes)
 
     def add(self, writes: Written) -> None:
         """Takes writes, which must not be changed any more."""
@@ -36,7 +43,7 @@ class WrittenRows:
 
     def write(self, table: str, key: RowKey, value: bytes | None) -> None:
         """Takes one write; None: the row is deleted."""
-        self._writes.append({(table, key): value})
+        self._writes.append((table, key, value))
 
     def of(self, index: TableIndex, n_slots: int) -> WrittenIndex:
         """The rows in one index, with all writes so far."""
@@ -51,13 +58,21 @@ class WrittenRows:
         return known
 
     def _sort(self) -> None:
-        by_table = self._by_table
         for at in range(self._sorted, len(self._writes)):
-            for (table, key), value in self._writes[at].items():
-                if table not in by_table:
-                    by_table[table] = []
-                by_table[table].append((key, value))
+            writes = self._writes[at]
+            if isinstance(writes, tuple):
+                table, key, value = writes
+                self._of_table(table).append((key, value))
+            else:
+                for (table, key), value in writes.items():
+                    self._of_table(table).append((key, value))
         self._sorted = len(self._writes)
+
+    def _of_table(self, table: str) -> list[Write]:
+        writes = self._by_table.get(table)
+        if writes is None:
+            writes = self._by_table[table] = []
+        return writes
 
 
 class WrittenIndex:

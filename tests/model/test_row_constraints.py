@@ -170,6 +170,47 @@ def test_set_default_needs_the_default_to_be_there() -> None:
         parent_rows.delete(0)
 
 
+class Spare(msgspec.Struct):
+    id: int
+    place: int = 0
+    name: str = ""
+    group: int | None = None
+
+
+def spares() -> Any:
+    """Rows that go with one parent, and whose place becomes the default without the other one."""
+    operator = Operator("shop")
+    parents = operator.table("parents", Row, key="id")
+    table = operator.table(
+        "rows",
+        Spare,
+        key="id",
+        indexes=Index("one", equal=("place", "name"), unique=True),
+        references=[Ref("place", parents, "set_default"), Ref("group", parents, "cascade")],
+    )
+    ctx = Memory(operator).context(operator)
+    for number in (0, 1):
+        ctx.rows(parents).put(Row(number))
+    return ctx.rows(parents), ctx.rows(table)
+
+
+def test_what_is_set_is_unique() -> None:
+    parents, rows = spares()
+    done(rows.insert(Spare(1, 0, "a")))
+    done(rows.insert(Spare(2, 1, "a")))
+    with pytest.raises(UniqueViolation, match="row 2 of"):
+        parents.delete(1)
+
+
+def test_a_row_that_goes_is_in_no_ones_way() -> None:
+    """Whichever reference was declared first."""
+    parents, rows = spares()
+    done(rows.insert(Spare(1, 0, "a", group=1)))
+    done(rows.insert(Spare(2, 1, "a")))
+    assert done(parents.delete(1))
+    assert done(rows.select()) == [Spare(2, 0, "a")]
+
+
 @pytest.mark.parametrize("on_delete", ["cascade", "restrict"])
 def test_rows_may_refer_to_themselves_and_in_a_circle(on_delete: str) -> None:
     operator = Operator("firm")
@@ -194,6 +235,19 @@ def test_rows_that_go_together_do_not_restrict_each_other() -> None:
     for person in (Person(1), Person(2, 1), Person(3, 2)):
         done(rows.insert(person))
     assert done(rows.delete_where()) == 3
+
+
+def test_rows_of_one_cascade_do_not_restrict_each_other() -> None:
+    operator = Operator("firm")
+    parents = operator.table("parents", Row, key="id")
+    references = [Ref("group", parents, "cascade"), Ref("place", "rows")]
+    table = operator.table("rows", Spare, key="id", references=references)
+    ctx = Memory(operator).context(operator)
+    done(ctx.rows(parents).put(Row(1)))
+    for row in (Spare(1, 1, group=1), Spare(2, 1, group=1), Spare(3, 2, group=1)):
+        done(ctx.rows(table).put(row))
+    assert done(ctx.rows(parents).delete(1))
+    assert done(ctx.rows(table).count()) == 0
 
 
 # What is stored --------------------------------------------------------------------------------------------

@@ -1,18 +1,20 @@
 """Mutation proof for rows and ranges: each rule of theirs, broken on purpose, is caught by the simulator.
 
 Two rules cannot be told apart by what transactions give: a range that is validated too strictly only sends transactions
-to the lock phase, and one that collides too easily only to sequential mode. `tests/worker/` has these.
+to the lock phase, and one that collides too easily only to sequential mode. `tests/worker/` has these. It has those of
+`ChangedEntries` as well, because rounds over rows that leave something out are rare here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 import pytest
 
+from styx.model.table_names import holds_rows
 from styx.protocol.frames import Patch
-from styx.relational.index_range import IndexRange, TableIndex
+from styx.relational.index_range import TOP, IndexRange, TableIndex
 from styx.state.sorted_index import SortedIndex
 from styx.state.table import Table
 from styx.worker import current_cell, footprint, range_read, range_validation, validation
@@ -142,6 +144,51 @@ def ranges_are_forgotten_after_a_wait(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TransactionRows, "read", read)
 
 
+# Constraints ----------------------------------------------------------------------------------------------
+
+
+def rows_read_by_their_keys_are_not_validated(patch: pytest.MonkeyPatch) -> None:
+    """As an insert reads whether the row is there."""
+    original = validation.conflicts
+
+    def conflicts(slot: Slot, gone: Container[int]) -> list[int]:
+        shared = slot.shared
+        slot.shared = {entry: cells for entry, cells in shared.items() if not holds_rows(entry[0])}
+        found = original(slot, gone)
+        slot.shared = shared
+        return found
+
+    patch.setattr(validation, "conflicts", conflicts)
+
+
+def unique_indexes_are_asked_without_a_range(patch: pytest.MonkeyPatch) -> None:
+    _without_ranges(patch, lambda wanted: wanted.index.name == "one_tag")
+
+
+def parents_are_asked_for_without_a_range(patch: pytest.MonkeyPatch) -> None:
+    _without_ranges(patch, lambda wanted: wanted.index.number == 0 and wanted.high == (*wanted.low, TOP))
+
+
+def _without_ranges(patch: pytest.MonkeyPatch, left_out: Callable[[IndexRange], bool]) -> None:
+    original = TransactionRows.read
+
+    def read(self: TransactionRows, chain: bytes, wanted: IndexRange) -> bool:
+        return not (wanted.membership and left_out(wanted)) and original(self, chain, wanted)
+
+    patch.setattr(TransactionRows, "read", read)
+
+
+def unique_indexes_are_asked_about_committed_rows(patch: pytest.MonkeyPatch) -> None:
+    original = TransactionRows.seen
+
+    def seen(self: TransactionRows, wanted: IndexRange, chain: bytes) -> WrittenIndex:
+        if wanted.index.name == "one_tag":
+            return WrittenRows().of(wanted.index, self.n_slots)
+        return original(self, wanted, chain)
+
+    patch.setattr(TransactionRows, "seen", seen)
+
+
 # The lock phase, and phase 3 ------------------------------------------------------------------------------
 
 
@@ -251,6 +298,10 @@ MUTATIONS: list[Mutation] = [
     a_write_before_the_query_does_not_collide,
     a_write_behind_the_query_does_not_collide,
     ranges_are_forgotten_after_a_wait,
+    rows_read_by_their_keys_are_not_validated,
+    unique_indexes_are_asked_without_a_range,
+    parents_are_asked_for_without_a_range,
+    unique_indexes_are_asked_about_committed_rows,
     queries_of_the_lock_phase_see_no_lower_writes,
     queries_of_the_lock_phase_see_no_own_writes,
     queries_of_the_lock_phase_see_lower_writes_over_own_ones,

@@ -43,8 +43,8 @@ def test_an_index_is_made_once_and_the_function_that_asks_is_not_charged() -> No
     asking: Any = object()
     running.invocation = asking
     index = Noted(running)
-    made = slot.sorted_index(index, 4)
-    assert slot.sorted_index(index, 4) is made
+    made = slot.index_of(index, ("ada",), 4)
+    assert slot.index_of(index, ("ada",), 4) is made
     assert index.invocations == [None]
     assert running.invocation is asking
     assert running.resumed == 1
@@ -57,14 +57,14 @@ def test_an_index_that_cannot_be_made_is_the_askers_error_each_time() -> None:
     running.invocation = asking
     for _ in range(2):
         with pytest.raises(ValueError, match="no value"):
-            slot.sorted_index(Noted(running), 4)
+            slot.index_of(Noted(running), ("ada",), 4)
         assert running.invocation is asking
 
 
 def test_commits_of_the_epoch_are_in_the_index() -> None:
     slot, running = slot_of({("ada", 1): b"x"})
     index = Noted(running)
-    slot.sorted_index(index, 4)
+    slot.index_of(index, ("ada",), 4)
     slot.epoch = 4
     slot.table(ROWS).write(4, ("ada", 0), b"y")
-    assert [key for _, key in slot.sorted_index(index, 4).walk(("ada",), (), (9,))] == [("ada", 0), ("ada", 1)]
+    assert [key for _, key in slot.index_of(index, ("ada",), 4).walk(("ada",), (), (9,))] == [("ada", 0), ("ada", 1)]
