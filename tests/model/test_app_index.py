@@ -92,12 +92,15 @@ async def looks_up(ctx: PartitionContext) -> None:
 
 @ask.register(read_only=True)
 async def by_email(ctx: Context, email: str) -> list[Any]:
-    return await ctx.find(users, "by_email", email=email)
+    found: list[Any] = await ctx.find(users, "by_email", email=email)
+    return found
 
 
 @ask.register(read_only=True)
 async def by_city(ctx: Context, city: str, first: int = 0, last: int = 0) -> list[Any]:
-    return await ctx.find(users, "by_city", {"city": city}, born=datetime.date(2000, 1, 1), first=first, last=last)
+    born = datetime.date(2000, 1, 1)
+    found: list[Any] = await ctx.find(users, "by_city", {"city": city}, born=born, first=first, last=last)
+    return found
 
 
 @ask.register

@@ -69,4 +69,4 @@ def test_simulator_catches(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) 
 
 def test_simulator_catches_with_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     rows_of_other_slots_give_no_entries(monkeypatch)
-    assert_caught(rows_of_other_slots_give_no_entries, BUSY, cluster=True)
+    assert_caught(rows_of_other_slots_give_no_entries, BUSY, cluster=True, first=20)
