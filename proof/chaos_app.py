@@ -31,6 +31,7 @@ An entity's state is a number, a counter and a note.
     ["unique"]                   the note becomes ctx.unique_id() and the register a part of it
     ["uuid"]                     the note becomes ctx.uuid() and the register a part of it
     ["rows", name, …]            a step on the entity's rows: `proof.row_steps`
+    ["links", name, …]           a step on its rows that refer to other entities: `proof.link_steps`
     ["all", mode, index, steps]  the steps on each partition of an operator: `proof.partition_steps`; "sync": register =
                                  their results in one number
     ["survey", mode, index, steps]  as "all", by a read-only partition function
@@ -51,6 +52,7 @@ from typing import Any, Final
 
 import msgspec
 
+from proof.link_steps import LINK_STEPS, declare_links
 from proof.partition_steps import Sweep
 from proof.row_steps import ROW_STEPS, Refused, declare_tables
 from proof.spinning import Interrupted, spin
@@ -105,6 +107,7 @@ PROGRAMMED: Final = (text, number, pair)
 
 for _operator in PROGRAMMED:
     declare_tables(_operator)
+declare_links([*PROGRAMMED])
 
 app = App("chaos", [text, number, pair, account])
 
@@ -312,6 +315,10 @@ async def _rows(program: Program, name: str, *operands: int) -> None:
     program.register = await ROW_STEPS[name](program.ctx, program.register, *operands)
 
 
+async def _links(program: Program, name: str, *operands: Any) -> None:
+    program.register = await LINK_STEPS[name](program.ctx, program.register, *operands)
+
+
 def outside(n: int, register: int) -> int:
     """The external function; it fails for some arguments."""
     if (n + register) % 11 == 0:
@@ -447,6 +454,7 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "last": _last,
     "restart": _restart,
     "rows": _rows,
+    "links": _links,
     "all": _all,
     "survey": _survey,
     "mutate": _mutate,

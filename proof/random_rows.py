@@ -54,7 +54,7 @@ def _operands(rng: Random, name: str) -> list[int]:
         return [id, shelf, rng.randrange(RANKS)]
     if name in ("remove", "get"):
         return [id]
-    if name in ("add", "group", "groups"):
+    if name in ("add", "group", "groups", "whole"):
         return [shelf]
     if name == "find":
         return [rng.randrange(RANKS)]

@@ -19,6 +19,7 @@ ranks; `shelf` is of no account with the primary key.
     ["purge", t, shelf, low, high]        removes each of them; register = how many
     ["group", t, shelf]                   register = what the view of `marks` has of it, with t = 2 that of `tags`
     ["find", t, value]                    register = the rows of all entities with this rank, or with t = 1 this tag
+    ["whole", t, shelf]                   likewise, of the shelf's rows of all entities; `t` is of no account
     ["groups", t, shelf]                  likewise, of all its groups in one number
 """
 
@@ -40,7 +41,7 @@ from styx.relational.declarations import Index, Ref
 MODULUS: Final = 1_000_003
 RANKS: Final = 6
 TABLES: Final = ("marks", "notes", "tags")
-VIEWS: Final = ("of_shelves", "of_tags")
+VIEWS: Final = ("of_shelves", "of_tags", "of_all")
 
 
 class Refused(Exception):
@@ -64,6 +65,7 @@ def declare_tables(operator: Operator) -> None:
     by_tag = Index("by_tag", equal="tag", unique=True, scope="app")
     marks = operator.table(TABLES[0], Row, key="id", indexes=[shelves, across, by_rank])
     marks.view(VIEWS[0], group_by="shelf", where=_is_low, sum="rank")
+    marks.view(VIEWS[2], group_by="shelf", where=_is_low, sum="rank", scope="app")
     operator.table(TABLES[1], Row, key="id", indexes=[shelves, across, by_tag])
     one_tag = Index("one_tag", equal="tag", unique=True)
     belongs = Ref("id", marks, on_delete="cascade")
@@ -162,6 +164,12 @@ async def _group(ctx: Context, register: int, t: int, shelf: int) -> int:
     return int(row.count * 31 + row.rank)
 
 
+async def _whole(ctx: Context, register: int, t: int, shelf: int) -> int:
+    marks: Any = ctx._env.app.table(row_table(ctx.operator, TABLES[0]))
+    row = await ctx.group(marks.views[1].table, shelf)
+    return int(row.count * 31 + row.rank)
+
+
 async def _groups(ctx: Context, register: int, t: int, shelf: int) -> int:
     register = 3
     for row in await _view(ctx, t).select():
@@ -193,7 +201,8 @@ ROW_STEPS: Final[Mapping[str, Callable[..., Awaitable[int]]]] = {
     "group": _group,
     "groups": _groups,
     "find": _find,
+    "whole": _whole,
 }
 """Each takes the context, the register and the operands, and gives the register."""
-READS: Final = frozenset({"get", "count", "scan", "ids", "guard", "group", "groups", "find"})
+READS: Final = frozenset({"get", "count", "scan", "ids", "guard", "group", "groups", "whole", "find"})
 """Steps that a read-only function may make."""

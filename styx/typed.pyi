@@ -330,6 +330,16 @@ class Context(_Context, Generic[K, S]):
     @overload
     def call_async(self, operator: str, function_name: UserFunction, key: Any, params: Any = ()) -> None: ...
     def rows(self, table: Table[V]) -> Rows[V]: ...
+    def find(
+        self,
+        table: Any,
+        index: str,
+        *where: Mapping[str, Any],
+        first: int = 0,
+        last: int = 0,
+        **values: Any,
+    ) -> Coroutine[Any, Any, list[tuple[Any, Any]]]: ...
+    def group(self, view: Table[V], *values: Any) -> Coroutine[Any, Any, V]: ...
     @overload  # type: ignore[override]
     def at(self, operator: EntityReference[A, B]) -> EntityOfContext: ...
     @overload
@@ -341,7 +351,17 @@ class Context(_Context, Generic[K, S]):
     @overload
     def call_external(self, function: Callable[..., R], *args: Any) -> Coroutine[Any, Any, R]: ...
 
-class Table(_Table, Generic[W]): ...
+class Table(_Table, Generic[W]):
+    def view(  # type: ignore[override]
+        self,
+        name: str,
+        *,
+        group_by: str | tuple[str, ...] | list[str] = (),
+        where: Callable[[W], Any] | None = None,
+        count: bool = True,
+        sum: str | tuple[str, ...] | list[str] = (),
+        scope: Literal["entity", "app"] = "entity",
+    ) -> Table[Any]: ...
 
 class Rows(_Rows, Generic[W]):
     @overload  # type: ignore[override]

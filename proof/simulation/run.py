@@ -18,6 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from proof import chaos_app, spinning
+from proof.link_steps import check_links
 from proof.simulation.clients import Clients
 from proof.simulation.coordinator_process import CoordinatorProcess
 from proof.simulation.faults import Faults
@@ -56,7 +57,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     worker's epochs that contention had kept small. `local` counts replies of phase 3, `left` the local transactions
     that left their slot, `read_only` the transactions that committed in phase 0, `violations` those that ended because
     a read-only function would have written. `patch_rounds` counts the rounds with patches of all lock phases,
-    `given_up` the transactions carried because there were too many.
+    `given_up` the transactions carried because there were too many. `entries` counts the entries of references to other
+    entities at the end; each was found to be right.
     """
 
     plan: SimulationPlan
@@ -79,6 +81,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     violations: int
     patch_rounds: int
     given_up: int
+    entries: int
     state_hash: str
     replies: list[ReplyRecord]
     requests: list[tuple[int, int, bytes]]
@@ -248,17 +251,20 @@ class Simulation:
         self._check_entries(state)
         return state
 
-    def _check_entries(self, state: dict[tuple[str, Any], bytes]) -> None:
-        """What rows imply elsewhere is what all rows imply now."""
-        hosts = self.members()
-        for table, consequence in hosts[0].core.app.entries() if hosts else ():
+    def _check_entries(self, state: Mapping[tuple[str, Any], bytes]) -> None:
+        """Holds what rows imply elsewhere against all rows."""
+        tables: dict[str, dict[Any, bytes]] = {}
+        for (name, key), data in state.items():
+            tables.setdefault(name, {})[key] = data
+        app = next(iter(self.members())).core.app
+        for table, consequence in app.entries():
             assert consequence.entries is not None
-            rows = [(key, data) for (name, key), data in state.items() if name == table.full_name]
-            entries = {key: data for (name, key), data in state.items() if name == consequence.entries.full_name}
-            assert entries == consequence.derived(rows), f"entries of {consequence.entries} are not those of the rows"
+            there = tables.get(consequence.entries.full_name, {})
+            made = consequence.derived(tables.get(table.full_name, {}).items())
+            assert there == made, f"entries of {table.full_name} are not those of its rows: {there} {made}"
             if isinstance(consequence, AppIndex) and consequence.declared.unique:
-                values = {key[: consequence.entries.entity_parts] for key in entries}
-                assert len(values) == len(entries), f"a value stands twice in {consequence.entries}"
+                values = {key[: consequence.entries.entity_parts] for key in there}
+                assert len(values) == len(there), f"a value stands twice in {consequence.entries}"
 
     def _remembered(self) -> dict[int, list[Any]]:
         """Idempotency keys by slot, the next to be forgotten first."""
@@ -315,6 +321,7 @@ class Simulation:
         self._check_real_time(replies)
         if plan.profile.transfers and chaos_app.money_made(state):
             raise SerializabilityViolation("transfers have made or lost money")
+        entries = check_links(chaos_app.app, state)
         requests = []
         if world.keep_log:
             requests = [
@@ -345,6 +352,7 @@ class Simulation:
             violations=sum(r.error is not None and r.error[1] == ReadOnlyViolation.__name__ for r in replies),
             patch_rounds=world.patch_rounds.rounds,
             given_up=world.patch_rounds.given_up,
+            entries=entries,
             state_hash=state_hash(state),
             replies=replies,
             requests=requests,

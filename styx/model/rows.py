@@ -357,6 +357,10 @@ def check_table(context: Context, table: Any, operator: str) -> None:
             BadQuery(f"ctx.rows takes a table that operator.table(…) gave, got {shown(table)} on {context._entity()}")
         )
     if table.operator != operator:
+        if table.view_rule is not None and table.view_rule.scope == "app":
+            raise context._doomed(
+                BadQuery(f"{table.view_rule.named} is over all entities: read a group by ctx.group(view, …)")
+            )
         raise context._doomed(
             BadQuery(
                 f"table {table.full_name} belongs to operator {table.operator!r}: a function of {operator!r} reaches "

@@ -95,7 +95,7 @@ def _refusal(table: Table, name: str) -> str | None:
         return "other entities have to know its value, such as an index over the app or a view"
     view = next((view for view in table.views if view.minds(name)), None)
     if view is not None:
-        return f"view {view.table.name!r} has to know its value"
+        return f"view {view.name!r} has to know its value"
     declared = _declared(table, name)
     if type(declared) not in _KINDS:
         if isinstance(declared, inspect.UnionType):

@@ -202,7 +202,8 @@ class Table:
 
         `group_by`: the column, or columns, whose values are a group; without any all rows are one group. `where` gets
         a row and says whether it counts; it must be pure. `sum`: columns of int or Decimal, which may be None, to be
-        added up. `count` is True: a view always counts. `scope`: "entity", groups are those of one entity.
+        added up. `count` is True: a view always counts. `scope`: "entity", each entity has its own groups, or "app", a
+        group counts the rows of all entities, and `ctx.group(view, …)` reads it.
 
         A row of the view has the columns of the group, `count`, and the sums under the names of their columns.
         Raises `ConfigurationError` that says all that is wrong.
@@ -218,17 +219,19 @@ class Table:
                 f"{self.owner.taken_by!r} already; declare all views before App(…) takes the operator"
             )
         declared = ViewDeclaration(self, **given)
-        rule = View(self, table, declared.groups, declared.sums, given["where"], given["scope"], given)
-        key = tuple(column.name for column in declared.groups)
-        table.declare(
-            self.operator,
-            self.entity_parts,
-            given["name"],
-            declared.row_type,
-            key=key,
-            partition_of=self.partition_of,
-            view_rule=rule,
-        )
+        rule = View(self, table, declared.row_type, declared.groups, declared.sums, given)
+        if rule.scope == "app":
+            self.owner.keep_app_view(rule)
+        else:
+            table.declare(
+                self.operator,
+                self.entity_parts,
+                rule.name,
+                declared.row_type,
+                key=tuple(column.name for column in rule.groups),
+                partition_of=self.partition_of,
+                view_rule=rule,
+            )
         table.owner = self.owner
         self.views.append(rule)
         return table

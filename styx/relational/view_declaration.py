@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from styx.relational.table import Table
 
 _ADDED: Final = ("int", "Decimal")
-VIEW_SCOPES: Final = ("entity",)
+VIEW_SCOPES: Final = ("entity", "app")
 
 
 class ViewDeclaration:
@@ -29,7 +29,6 @@ class ViewDeclaration:
     def __init__(self, source: Table, name: Any, group_by: Any, where: Any, count: Any, sum: Any, scope: Any) -> None:
         self._source = source
         self._problems: list[str] = []
-        self.where = where
         self._check(name, where, count, scope)
         self.groups = self._columns("group_by=", columns_of(group_by))
         self.sums = self._columns("sum=", columns_of(sum))
@@ -45,7 +44,7 @@ class ViewDeclaration:
         source = self._source
         if source.view_rule is not None:
             self._problems.append("a view is of a table, not of another view")
-        if any(view.table.name == name for view in source.views):
+        if any(view.name == name for view in source.views):
             self._problems.append("the table has a view of this name already; rename one of them")
         if len(source.views) >= VIEWS_PER_TABLE_MAX:
             self._problems.append(f"the table has {len(source.views)} views already, which is the limit")
