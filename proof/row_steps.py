@@ -1,10 +1,11 @@
 """Steps on the rows of an entity, for the programs of `proof.chaos_app`: ["rows", name, …].
 
-Each operator has three tables with a few rows for an entity. A row has a shelf, in which an index looks, and a rank, by
+Each operator has four tables with a few rows for an entity. A row has a shelf, in which an index looks, and a rank, by
 which that index orders. Rows of `marks` are found over all entities by their rank. Rows of `notes` are found by their
 tag, and no two of an operator have one tag. Rows of `tags` belong to the row of `marks` with their id, and no two of an
-entity have one tag. `t` is the table's number; `i` is 0 for the primary key, 1 for the shelves; low and high are ids or
-ranks; `shelf` is of no account with the primary key.
+entity have one tag. `sums` is kept as a view is: a row appears with the first that is counted, and vanishes with the
+last. `t` is the table's number; `i` is 0 for the primary key, 1 for the shelves; low and high are ids or ranks; `shelf`
+is of no account with the primary key.
 
     ["put", t, id, shelf, rank]           the row as it is said, whether it was there or not; `rank` plus the register
     ["insert", t, id, shelf, rank]        ends the transaction if the row is there
@@ -17,6 +18,8 @@ ranks; `shelf` is of no account with the primary key.
     ["guard", t, shelf, n]                raises `Refused` if more than n rows are on the shelf
     ["bump", t, shelf, low, high]         each of them gets the next rank; the register is left
     ["purge", t, shelf, low, high]        removes each of them; register = how many
+    ["grow", t, id, n]                    adds n, and a weight by n and the register; the register is left
+    ["tally", t, id, n]                   the same in `sums`, where the row begins and ends by itself
     ["group", t, shelf]                   register = what the view of `marks` has of it, with t = 2 that of `tags`
     ["find", t, value]                    register = the rows of all entities with this rank, or with t = 1 this tag
     ["whole", t, shelf]                   likewise, of the shelf's rows of all entities; `t` is of no account
@@ -37,10 +40,11 @@ from styx.model.rows import Rows
 from styx.model.table_names import row_table, view_table
 from styx.relational.conditions import between
 from styx.relational.declarations import Index, Ref
+from styx.relational.increment import Increment
 
 MODULUS: Final = 1_000_003
 RANKS: Final = 6
-TABLES: Final = ("marks", "notes", "tags")
+TABLES: Final = ("marks", "notes", "tags", "sums")
 VIEWS: Final = ("of_shelves", "of_tags", "of_all")
 
 
@@ -49,12 +53,14 @@ class Refused(Exception):
 
 
 class Row(msgspec.Struct):
-    """A row of each of the tables."""
+    """A row of each of the tables. `n` and `weight` are what is added to."""
 
     id: int
     shelf: int
     rank: int
     tag: int = 0
+    n: int = 0
+    weight: float = 0.0
 
 
 def declare_tables(operator: Operator) -> None:
@@ -69,6 +75,7 @@ def declare_tables(operator: Operator) -> None:
     operator.table(TABLES[1], Row, key="id", indexes=[shelves, across, by_tag])
     one_tag = Index("one_tag", equal="tag", unique=True)
     belongs = Ref("id", marks, on_delete="cascade")
+    operator.table(TABLES[3], Row, key="id", indexes=[shelves])
     tags = operator.table(TABLES[2], Row, key="id", indexes=[shelves, one_tag], references=[belongs])
     tags.view(VIEWS[1], sum=("rank", "tag"))
 
@@ -84,6 +91,11 @@ def _rows(ctx: Context, t: int) -> Rows:
 def _asked(i: int, shelf: int, low: int, high: int) -> dict[str, Any]:
     """The conditions of a query."""
     return {"shelf": shelf, "rank": between(low, high - 1)} if i else {"id": between(low, high - 1)}
+
+
+def _number(row: Row) -> int:
+    """A row as a number, in which also the order of what was added to its weight shows."""
+    return (row.shelf * RANKS + row.rank + row.n * 101 + hash(row.weight)) % MODULUS
 
 
 async def _put(ctx: Context, register: int, t: int, id: int, shelf: int, rank: int) -> int:
@@ -102,7 +114,7 @@ async def _remove(ctx: Context, register: int, t: int, id: int) -> int:
 
 async def _get(ctx: Context, register: int, t: int, id: int) -> int:
     row = await _rows(ctx, t).get(id)
-    return -1 if row is None else row.shelf * RANKS + row.rank
+    return -1 if row is None else _number(row)
 
 
 async def _add(ctx: Context, register: int, t: int, shelf: int) -> int:
@@ -123,7 +135,7 @@ async def _scan(
 ) -> int:
     register = 1
     for row in await _rows(ctx, t).select(first=first, last=last, **_asked(i, shelf, low, high)):
-        register = (register * 31 + row.id * 7 + row.shelf * 3 + row.rank) % MODULUS
+        register = (register * 31 + row.id * 7 + _number(row) * 3) % MODULUS
     return register
 
 
@@ -153,6 +165,27 @@ async def _bump(ctx: Context, register: int, t: int, shelf: int, low: int, high:
 async def _purge(ctx: Context, register: int, t: int, shelf: int, low: int, high: int) -> int:
     removed: int = await _rows(ctx, t).delete_where(**_asked(1, shelf, low, high))
     return removed
+
+
+async def _grow(ctx: Context, register: int, t: int, id: int, n: int) -> int:
+    await _rows(ctx, t).add(id, n=n, weight=_weight(register, n))
+    return register
+
+
+async def _tally(ctx: Context, register: int, t: int, id: int, n: int) -> int:
+    rows = _rows(ctx, t)
+    rows._may_write("add")
+    table, store = rows._table, rows._store
+    zero = table.row_type.encode(Row(id, 0, 0))
+    store.add(
+        table, (*store.entity, id), Increment(table.row_type, {"n": n, "weight": _weight(register, n)}, zero, "n")
+    )
+    return register
+
+
+def _weight(register: int, n: int) -> float:
+    """So large and so small numbers that their sum depends on their order."""
+    return float((register % 7 + 1) * 10.0 ** (n * 5))
 
 
 def _view(ctx: Context, t: int) -> Rows:
@@ -198,6 +231,8 @@ ROW_STEPS: Final[Mapping[str, Callable[..., Awaitable[int]]]] = {
     "guard": _guard,
     "bump": _bump,
     "purge": _purge,
+    "grow": _grow,
+    "tally": _tally,
     "group": _group,
     "groups": _groups,
     "find": _find,

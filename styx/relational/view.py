@@ -7,6 +7,7 @@ arithmetic only: `styx.model.row_statements` writes them, and `styx.schema.view_
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -74,7 +75,8 @@ class View:
         group is None. Raises `UnsupportedValue` for a value that cannot be added up, and whatever `where` raises.
         """
         where = self.where
-        if where is not None and not where(row):
+        # A copy: what `where` does to it changes neither the group nor what other consequences of the change see.
+        if where is not None and not where(copy(row)):
             return None
         group: list[str | int] = []
         for column in self.groups:

@@ -162,6 +162,20 @@ def test_what_where_raises_ends_the_statement() -> None:
         done(Memory(operator).context(operator).rows(orders).insert(Order(1)))
 
 
+def test_what_where_does_to_a_row_is_lost() -> None:
+    def where(row: Order) -> bool:
+        row.cents, row.seller = 99, "x"
+        return True
+
+    operator = Operator("shop", key_type=int)
+    orders: Any = operator.table("orders", Order, key="id")
+    view = orders.view("all", group_by="seller", where=where, sum="cents")
+    memory = Memory(operator)
+    done(memory.context(operator).rows(orders).insert(Order(1, "s", cents=5)))
+    (group,) = done(memory.context(operator).rows(view).select())
+    assert (group.seller, group.cents) == ("s", 5)
+
+
 def test_the_engine_alone_writes_a_view(shop: Shop) -> None:
     row = done(shop.rows(shop.all).get(()))
     writes: list[Any] = [
