@@ -10,8 +10,12 @@ import msgspec
 import pytest
 
 from styx import App, ConfigurationError, Context, Index, Operator, PartitionContext, TransactionAborted
+from styx.deployment.fingerprint import fingerprint
+from styx.deployment.package import pack_code, unpack_code
+from styx.errors import BadQuery
 from styx.messages import Request
 from styx.model.app_index import AppIndex, app_index
+from styx.schema.description import describe
 from styx.testing import EmbeddedCluster, SerialReference, embedded_cluster
 
 pytestmark = pytest.mark.anyio
@@ -246,3 +250,24 @@ def test_declarations_that_cannot_work_are_refused() -> None:
 
 def test_an_index_is_found_by_its_name() -> None:
     assert app_index(users, "by_city").operator.name == "group*users*by_city(city,born)"
+
+
+def test_a_package_has_the_index() -> None:
+    again = unpack_code(pack_code(app))
+    assert fingerprint(again) == fingerprint(app)
+    assert list(again.internal_tables) == list(app.internal_tables)
+    assert describe(again).operators["group"].tables["users"].indexes == [
+        "by_email: equal=email; unique over the app",
+        "by_city: equal=city, born; over the app",
+    ]
+
+
+def test_explanations_name_the_calls() -> None:
+    assert users.explain(by="by_email", email="x") == (
+        "group/users: email='x'\n"
+        "  looks up the index 'by_email', which is over the app: one call, of the entity of the value\n"
+        "  gives the keys of the rows, in their order; the rows are read by calls to their entities\n"
+        "  conflicts with transactions that insert, delete or change a row that has the value, or had it"
+    )
+    with pytest.raises(BadQuery, match="names a value for each of its columns"):
+        users.explain(by="by_city", city="x")
