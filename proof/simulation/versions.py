@@ -14,7 +14,8 @@ from typing import Annotated, Any, Final, Literal, TypedDict
 import msgspec
 
 from proof import chaos_app
-from proof.chaos_app import MODULUS, Cell, Program, account, number, pair, register_sweeps, text
+from proof.bank import account
+from proof.chaos_app import MODULUS, Cell, Program, number, pair, register_sweeps, text
 from proof.link_steps import declare_links
 from proof.row_steps import declare_tables
 from styx.coordinator.control_events import Package

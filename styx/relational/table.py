@@ -186,13 +186,13 @@ class Table:
 
     def view(
         self,
-        name: str,
+        name: Any,
         *,
         group_by: Any = (),
-        where: Callable[[Any], Any] | None = None,
-        count: bool = True,
+        where: Any = None,
+        count: Any = True,
         sum: Any = (),
-        scope: str = "entity",
+        scope: Any = "entity",
     ) -> Table:
         """Declares a view of this table: the engine keeps, in each transaction that changes rows, how many rows each
         group has and the sums of some of their columns. `ctx.rows(view)` reads it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from styx.relational.table import Table
 
 _ADDED: Final = ("int", "Decimal")
+_NO_IDENTIFIER: Final = re.compile(r"[^A-Za-z0-9_]")
 VIEW_SCOPES: Final = ("entity", "app")
 
 
@@ -38,7 +40,8 @@ class ViewDeclaration:
             raise ConfigurationError(f"view {shown(name)} of table {source.full_name}: {'; '.join(self._problems)}")
         fields: list[Any] = [(column.name, _type_of(column)) for column in self.groups]
         fields += [(COUNT, int), *((column.name, _type_of(column)) for column in self.sums)]
-        self.row_type = msgspec.defstruct(f"{name}_group", fields)
+        # A type of its own for each view, also where types are told apart by their names.
+        self.row_type = msgspec.defstruct(_NO_IDENTIFIER.sub("_", f"{source.operator}_{source.name}_{name}"), fields)
 
     def _check(self, name: Any, where: Any, count: Any, scope: Any) -> None:
         source = self._source
