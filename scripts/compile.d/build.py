@@ -52,6 +52,7 @@ MODULES: Final = (
     "relational/query",
     "relational/reference",
     "relational/row_indexes",
+    "relational/row_keys",
     "relational/row_type",
     "relational/table",
     "sequencer/sequencer",

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FIND: Final = "Context.find"
 """What Python calls the coroutine of `ctx.find` in its messages."""
+GROUP: Final = "Context.group"
+"""Likewise that of `ctx.group`."""
 
 
 ALONE: Final = -1
@@ -138,6 +140,8 @@ def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
         return f"made a call to all partitions, {called}, and did not await it: write `await ctx.call_all(…)`"
     if coroutine.__qualname__ == FIND:
         return f"did not await its ctx.find by index {shown(begun['index'])}: write `await ctx.find(…)`"
+    if coroutine.__qualname__ == GROUP:
+        return f"did not await its ctx.group of {begun['table']}: write `await ctx.group(…)`"
     if coroutine.cr_code in (next_number.__code__, last_number.__code__):
         asked = "next" if coroutine.cr_code is next_number.__code__ else "last"
         return f"did not await {asked}() of its {begun['sequence']}: write `await ctx.sequence(…).{asked}()`"

@@ -11,6 +11,7 @@ from typing import Any
 
 from styx.errors import CheckViolation, UnsupportedValue, describe
 from styx.model.app_index import AppIndex
+from styx.model.app_view import AppView
 from styx.model.table_names import entry_name
 from styx.relational.index_range import RowKey
 from styx.relational.row_indexes import ColumnIndex
@@ -34,6 +35,7 @@ class RowRules:
         self._reader = StateReader(table, bytes_max, "row type")
         self._seen: dict[tuple[int, Any, Any], Any] = {}
         self._app_wide = [each for each in table.consequences if isinstance(each, AppIndex)]
+        self._app_views = [each for each in table.consequences if isinstance(each, AppView)]
         self._in_app: dict[tuple[str, RowKey], tuple[Rows, Any]] = {}
         self.parents = sorted({reference.parent.full_name for reference in table.references})
 
@@ -88,6 +90,8 @@ class RowRules:
             self._table.check(row, data)
             for view in self._table.views:
                 view.try_row(row)
+            for keeper in self._app_views:
+                keeper.calls((), None, row)  # the group has a place
         except (CheckViolation, UnsupportedValue):
             raise
         except Exception as error:  # noqa: BLE001 - a check of the app can raise anything

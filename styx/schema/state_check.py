@@ -23,6 +23,7 @@ from styx.schema.description import table_gone
 from styx.schema.row_rules import RowRules
 from styx.schema.state_findings import OFFENDERS_SHOWN, StateFindings
 from styx.schema.state_reading import Misfit, Reading, StateReader
+from styx.schema.unique_values import Values, values_of
 
 T = TypeVar("T")
 Table = Mapping[Any, bytes]
@@ -116,6 +117,13 @@ class StateCheck:
         )
         self._forget()
         return findings
+
+    def unique_values(self, tables: Iterable[str]) -> Values:
+        """The values of these tables' unique app-wide indexes, of all rows checked; raises `TooManyValues`."""
+        values: Values = {}
+        for name in tables:
+            values.update(values_of(self._rules[name].unique_values(), name))
+        return values
 
     def _forget(self) -> None:
         self._checked = self._offenders = self._rows = 0

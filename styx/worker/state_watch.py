@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.messages import CheckState, StateChecked
 from styx.schema.state_check import SLICE_ENTITIES, StateCheck
+from styx.schema.state_findings import OFFENDERS_SHOWN, StateFindings
+from styx.schema.unique_values import VALUES_MAX, TooManyValues, new_unique
 from styx.state.slot_state import IDEMPOTENCY_TABLE
 from styx.state.table import NEWEST
 from styx.worker.invocation import Running
@@ -29,8 +33,16 @@ class StateWatch:
     """
 
     def __init__(
-        self, version: int, app: App, n_slots: int, limits: Limits, slots: Iterable[Slot], running: Running
+        self,
+        version: int,
+        app: App,
+        n_slots: int,
+        limits: Limits,
+        slots: Iterable[Slot],
+        running: Running,
+        present: App,
     ) -> None:
+        self._compared = sorted(new_unique(app, present))
         self._version = version
         self._check = StateCheck(app, n_slots, limits, StateGuard(app, n_slots, limits, running))
         self._told = False
@@ -79,7 +91,21 @@ class StateWatch:
         epoch = _WHOLE if self._held is None else self._held
         self._told, self._held = True, None
         self._look_again()
-        return [StateChecked(generation, self._version, epoch, self._check.take())]
+        return [StateChecked(generation, self._version, epoch, self._findings())]
+
+    def _findings(self) -> StateFindings:
+        findings = self._check.take()
+        if not self._compared:
+            return findings
+        try:
+            return replace(findings, values=self._check.unique_values(self._compared))
+        except TooManyValues:
+            why = (
+                f"tables {', '.join(self._compared)}: one worker's rows have more than {VALUES_MAX:,} values in unique "
+                "indexes over the app that are new, which cannot be compared with other workers': declare the index in "
+                "a new table, and copy the rows"
+            )
+            return replace(findings, offenders=findings.offenders + 1, first=[why, *findings.first][:OFFENDERS_SHOWN])
 
 
 def watch_of(
@@ -90,9 +116,11 @@ def watch_of(
     limits: Limits,
     slots: Iterable[Slot],
     running: Running,
+    present: App,
 ) -> StateWatch | None:
-    """Makes the check that the coordinator has asked for; `app` is the code of `version`, the last one offered.
+    """Makes the check that the coordinator has asked for; `app` is the code of `version`, the last one offered;
+    `present` the one that runs.
 
     None if the coordinator asked for another version: it has changed its mind, and its next message says so.
     """
-    return StateWatch(version, app, n_slots, limits, slots, running) if wanted.version == version else None
+    return StateWatch(version, app, n_slots, limits, slots, running, present) if wanted.version == version else None
