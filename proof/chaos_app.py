@@ -2,9 +2,9 @@
 
 Three operators (text keys, number keys with a state type, composite keys with a partition key) register the same
 interpreter three times: as `run`; as `look`, which is read-only, so that each step that writes ends it; and as `near`,
-which is local, and calls `near` as well (some calls of `run` go there, too). A fourth is a bank for conservation
-checks. It only interprets: programs are made in `proof.random_requests` and `proof.random_looks`, by hand in tests, or
-by a shrinker. Programs have no loops, so they end; those that spin are ended.
+which is local, and calls `near` as well (some calls of `run` go there, too). A fourth is the bank of `proof.bank`. It
+only interprets: programs are made in `proof.random_requests` and `proof.random_looks`, by hand in tests, or by a
+shrinker. Programs have no loops, so they end; those that spin are ended.
 
 A program is a list of steps, a step a list of a name and its operands, all of it plain msgpack or JSON. It runs on the
 entity it is sent to and has one register, the number that it last read, computed or was returned; `run` returns it.
@@ -31,6 +31,7 @@ An entity's state is a number, a counter and a note.
     ["unique"]                   the note becomes ctx.unique_id() and the register a part of it
     ["uuid"]                     the note becomes ctx.uuid() and the register a part of it
     ["rows", name, …]            a step on the entity's rows: `proof.row_steps`
+    ["links", name, …]           a step on its rows that refer to other entities: `proof.link_steps`
     ["all", mode, index, steps]  the steps on each partition of an operator: `proof.partition_steps`; "sync": register =
                                  their results in one number
     ["survey", mode, index, steps]  as "all", by a read-only partition function
@@ -38,20 +39,22 @@ An entity's state is a number, a counter and a note.
     ["spin", kind]               "endless" or "slow": runs too long, or perhaps (`proof.spinning`); "hidden":
                                  endless, and hides that it was ended
     ["mutate"]                   empties this invocation's copy of its own arguments
-    ["poison", kind]             misbehaves; see `POISONS`
+    ["poison", kind]             misbehaves; see `proof.poisons`
 
 A target is ["at", operator index, n], ["by", operator index, m] (key number register % m), ["self"], or ["caller"].
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import msgspec
 
+from proof.bank import account
+from proof.link_steps import LINK_STEPS, declare_links
 from proof.partition_steps import Sweep
+from proof.poisons import POISONS
 from proof.row_steps import ROW_STEPS, Refused, declare_tables
 from proof.spinning import Interrupted, spin
 from styx.model.app import App
@@ -59,7 +62,6 @@ from styx.model.context import Context
 from styx.model.operator import Operator
 from styx.model.partition_context import PartitionContext
 from styx.model.partitioning import Key
-from styx.values.codec import decode_plain
 
 MODULUS: Final = 1_000_003
 """Numbers that programs compute stay below this."""
@@ -67,8 +69,6 @@ FRESH_KEYS: Final = 1_000
 """Key numbers from here on are made by ["fresh", …]."""
 SWEPT_KEYS: Final = 4
 """Entities of an operator that partition functions may visit."""
-INITIAL_BALANCE: Final = 100
-"""What an account holds before its first transfer."""
 
 
 class Low(Exception):
@@ -77,10 +77,6 @@ class Low(Exception):
 
 class Chaos(Exception):
     """A program said so."""
-
-
-class InsufficientFunds(Exception):
-    """An account cannot pay."""
 
 
 class Cell(msgspec.Struct):
@@ -98,13 +94,13 @@ def _warehouse(key: tuple[int, int]) -> int:
 text = Operator("text", key_type=str)
 number = Operator("number", key_type=int, state_type=Cell)
 pair = Operator("pair", n_partitions=3, key_type=(int, int), partition_key=_warehouse)
-account = Operator("account", n_partitions=4)
 
 PROGRAMMED: Final = (text, number, pair)
 """The operators that run programs; a target's operator index counts in here."""
 
 for _operator in PROGRAMMED:
     declare_tables(_operator)
+declare_links([*PROGRAMMED])
 
 app = App("chaos", [text, number, pair, account])
 
@@ -312,6 +308,10 @@ async def _rows(program: Program, name: str, *operands: int) -> None:
     program.register = await ROW_STEPS[name](program.ctx, program.register, *operands)
 
 
+async def _links(program: Program, name: str, *operands: Any) -> None:
+    program.register = await LINK_STEPS[name](program.ctx, program.register, *operands)
+
+
 def outside(n: int, register: int) -> int:
     """The external function; it fails for some arguments."""
     if (n + register) % 11 == 0:
@@ -333,78 +333,6 @@ async def _spin(program: Program, kind: str) -> None:
 
 async def _mutate(program: Program) -> None:
     program.arguments.clear()
-
-
-# Misbehaviour ----------------------------------------------------------------------------------------------
-
-
-async def _exit(program: Program) -> None:
-    raise SystemExit(3)
-
-
-async def _interrupt(program: Program) -> None:
-    raise KeyboardInterrupt
-
-
-async def _cancel(program: Program) -> None:
-    raise asyncio.CancelledError
-
-
-async def _stop_iteration(program: Program) -> None:
-    raise StopIteration
-
-
-async def _foreign_await(program: Program) -> None:
-    await asyncio.sleep(0)
-
-
-async def _unencodable_state(program: Program) -> None:
-    await program.ctx.put(object())
-
-
-async def _swallowed(program: Program) -> None:
-    """Hides the engine's refusal of a write; the transaction must end nevertheless."""
-    try:
-        await program.ctx.put({1, 2})
-    except Exception:  # noqa: BLE001 - what a careless author writes
-        program.register = -2
-
-
-async def _unencodable_result(program: Program) -> None:
-    program.register = object()  # type: ignore[assignment]
-
-
-async def _unknown_operator(program: Program) -> None:
-    await program.ctx.call("txet", "run", "k0", ([],))
-
-
-async def _unknown_function(program: Program) -> None:
-    program.ctx.call_async("text", "rum", "k0", ([],))
-
-
-async def _bad_key(program: Program) -> None:
-    program.ctx.call_async("number", "run", "k0", ([],))
-
-
-async def _bad_arguments(program: Program) -> None:
-    program.ctx.call_async("text", "run", "k0", ("not a program",))
-
-
-POISONS: Final[Mapping[str, Callable[[Program], Awaitable[None]]]] = {
-    "exit": _exit,
-    "interrupt": _interrupt,
-    "cancel": _cancel,
-    "stop_iteration": _stop_iteration,
-    "foreign_await": _foreign_await,
-    "unencodable_state": _unencodable_state,
-    "unencodable_result": _unencodable_result,
-    "swallowed": _swallowed,
-    "unknown_operator": _unknown_operator,
-    "unknown_function": _unknown_function,
-    "bad_key": _bad_key,
-    "bad_arguments": _bad_arguments,
-}
-"""What ["poison", kind] does; each ends its transaction and nothing else."""
 
 
 async def _poison(program: Program, kind: str) -> None:
@@ -447,6 +375,7 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "last": _last,
     "restart": _restart,
     "rows": _rows,
+    "links": _links,
     "all": _all,
     "survey": _survey,
     "mutate": _mutate,
@@ -501,38 +430,3 @@ for _operator in PROGRAMMED:
     _operator.register(local=True)(near)
     _operator.register(read_only=True)(look)
     register_sweeps(_operator)
-
-
-# The bank --------------------------------------------------------------------------------------------------
-
-
-@account.register
-async def credit(ctx: Context, amount: int) -> int:
-    """Adds to the account; gives the new balance."""
-    balance: int = await ctx.get(INITIAL_BALANCE) + amount
-    await ctx.put(balance)
-    return balance
-
-
-@account.register
-async def transfer(ctx: Context, to: str, amount: int) -> int:
-    """Moves money to another account, or raises `InsufficientFunds`; gives the balance left."""
-    balance: int = await ctx.get(INITIAL_BALANCE) - amount
-    if balance < 0:
-        raise InsufficientFunds(f"{ctx.key} cannot pay {amount}")
-    await ctx.put(balance)
-    ctx.call_async(account, credit, to, (amount,))
-    return balance
-
-
-@account.register(local=True)
-async def move(ctx: Context, to: str, amount: int) -> int:
-    """As `transfer`, between accounts of one slot as a rule."""
-    balance: int = await transfer(ctx, to, amount)
-    return balance
-
-
-def money_made(state: Mapping[tuple[str, Key], bytes]) -> int:
-    """What all transfers together created out of nothing: 0, or the engine is broken."""
-    balances: list[int] = [decode_plain(data) for (operator, _), data in state.items() if operator == account.name]
-    return sum(balances) - INITIAL_BALANCE * len(balances)

@@ -69,6 +69,7 @@ def kinds_plan(seed: int) -> SimulationPlan:
         sequences=0.4,
         rows=0.5,
         sweeps=0.3,
+        links=0.4,
         loads=rng.choice([0.0, 0.1]),
         reads=rng.choice([0.0, 0.1]),
         locals=0.6,

@@ -8,7 +8,8 @@ shelf, and orders by rank, entity and id. A sweep has a register of its own, whi
     ["count", t, shelf, low, high]              register = how many rows there are
     ["bump", t, shelf, low, high]               each of them gets the next rank
     ["purge", t, shelf, low, high]              removes each of them
-    ["visit", mode, n, p]                       runs program p on the operator's entity number n, if it is here
+    ["visit", mode, n, p]                       runs program p on the operator's entity number n, if it is here;
+                                                "stray": whether it is here or not, which ends the transaction
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Sweep:
 
     async def _visit(self, mode: str, n: int, steps: list[Any]) -> None:
         key = self._keys[n]
-        if not self._ctx.holds(key):
+        if mode != "stray" and not self._ctx.holds(key):
             return
         if mode == "async":
             self._ctx.call_async(self._ctx.operator, "run", key, (steps,))

@@ -12,7 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from proof.chaos_app import INITIAL_BALANCE, MODULUS, POISONS, PROGRAMMED, Cell, account, key_of
+from proof.bank import INITIAL_BALANCE, account
+from proof.chaos_app import MODULUS, PROGRAMMED, Cell, key_of
+from proof.poisons import POISONS
 from styx.messages import Request
 from styx.model.bulk_load import encode_pair, load_arguments
 from styx.model.function_spec import LOAD_FUNCTION, READ_FUNCTION

@@ -22,16 +22,24 @@ SHELVES: Final = 2
 DEPTH_MAX: Final = 3
 STEPS_MAX: Final = 4
 _TABLES: Final = (0, 0, 0, 0, 1, 1, 2)
+_SUMS: Final = 3
+_GROWN: Final = (1, 1, 2)
+_GROWING: Final = 3
+"""Ids of the rows that are added to, and of those in sums."""
 _encode = msgspec.msgpack.Encoder().encode
-_NAMES: Final = [name for name in ROW_STEPS for _ in range(2 if name in ("put", "scan", "count") else 1)]
+_OFTEN: Final = ("put", "scan", "count", "grow")
+_NAMES: Final = [name for name in ROW_STEPS for _ in range(2 if name in _OFTEN else 1)]
 
 
 def random_rows(rng: Random, request_id: str) -> Request:
     """One request for `proof.chaos_app.app`, at times for its local function."""
-    index = rng.randrange(len(PROGRAMMED))
-    key = request_key(key_of(index, rng.randrange(ENTITIES)))
+    if rng.random() < 0.3:
+        index, entity, program = 0, 0, _adding(rng, 0)
+    else:
+        index, entity, program = rng.randrange(len(PROGRAMMED)), rng.randrange(ENTITIES), _program(rng, 0)
     function = "near" if rng.random() < 0.2 else "run"
-    return Request(request_id, PROGRAMMED[index].name, key, function, _encode([_program(rng, 0)]))
+    key = request_key(key_of(index, entity))
+    return Request(request_id, PROGRAMMED[index].name, key, function, _encode([program]))
 
 
 def random_row_look(rng: Random, request_id: str) -> Request:
@@ -45,16 +53,20 @@ def random_row_look(rng: Random, request_id: str) -> Request:
 def row_step(rng: Random, reading: bool = False) -> list[Any]:
     """One step, `reading` one that writes nothing."""
     name = rng.choice([each for each in _NAMES if each in READS] if reading else _NAMES)
-    return ["rows", name, rng.choice(_TABLES), *_operands(rng, name)]
+    if name == "tally" or (name in READS and rng.random() < 0.1):
+        return ["rows", name, _SUMS, *_operands(rng, name, of_sums=True)]
+    return ["rows", name, rng.choice(_GROWN if name == "grow" else _TABLES), *_operands(rng, name)]
 
 
-def _operands(rng: Random, name: str) -> list[int]:
-    shelf, id = rng.randrange(SHELVES), rng.randrange(IDS)
+def _operands(rng: Random, name: str, of_sums: bool = False) -> list[int]:
+    shelf, id = rng.randrange(SHELVES), rng.randrange(_GROWING if of_sums else IDS)
+    if name in ("grow", "tally"):
+        return [id % _GROWING, rng.choice([-1, 1, 1, 2])]
     if name in ("put", "insert"):
         return [id, shelf, rng.randrange(RANKS)]
     if name in ("remove", "get"):
         return [id]
-    if name in ("add", "group", "groups"):
+    if name in ("add", "group", "groups", "whole"):
         return [shelf]
     if name == "guard":
         return [shelf, rng.randint(1, 6)]
@@ -86,6 +98,27 @@ def _program(rng: Random, depth: int) -> Steps:
             steps.append(row_step(rng))
     if rng.random() < 0.3:
         steps.append(["mix", rng.randrange(100)] if rng.random() < 0.7 else ["keep"])
+    return steps
+
+
+def _adding(rng: Random, depth: int) -> Steps:
+    """Hardly anything but additions to two rows of one entity, also by calls."""
+    steps: Steps = []
+    for _ in range(rng.randint(1, 3)):
+        drawn, id, n = rng.random(), rng.randrange(2), rng.choice([-1, 1, 2])
+        if drawn < 0.3 and depth < 2:
+            call = ["call", rng.choice(["sync", "async", "async"]), ["at", 0, 0], _adding(rng, depth + 1)]
+            # By way of another slot a branch arrives behind a later one.
+            detour = rng.random() < 0.5
+            steps.append(["call", "async", ["at", rng.randrange(1, 3), rng.randrange(2)], [call]] if detour else call)
+        elif drawn < 0.38:
+            steps.append(["rows", "put", 1, id, 0, n])
+        elif drawn < 0.44:
+            steps.append(["rows", "remove", 1, id])
+        elif drawn < 0.48:
+            steps.append(["rows", "get", rng.choice((1, _SUMS)), id])
+        else:
+            steps.append(["rows", "tally", _SUMS, id, n] if rng.random() < 0.6 else ["rows", "grow", 1, id, n])
     return steps
 
 

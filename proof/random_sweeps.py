@@ -18,6 +18,7 @@ from styx.messages import Request
 
 STEPS_MAX: Final = 3
 _ENDS: Final = ([0, 0], [0, 0], [1, 0], [0, 2])
+_MODES: Final = ["sync"] * 12 + ["async"] * 6 + ["stray"]
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -52,7 +53,7 @@ def _all(rng: Random, spin: Steps | None = None) -> list[Any]:
     if spin is not None:
         visits.append(spin)
     for visited in visits:
-        visit = ["visit", rng.choice(["sync", "sync", "async"]), rng.randrange(ENTITIES), visited]
+        visit = ["visit", rng.choice(_MODES), rng.randrange(ENTITIES), visited]
         steps.insert(rng.randint(0, len(steps)), visit)
     return ["all", rng.choice(["sync", "sync", "async"]), rng.randrange(len(PROGRAMMED)), steps]
 

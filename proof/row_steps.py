@@ -1,8 +1,9 @@
 """Steps on the rows of an entity, for the programs of `proof.chaos_app`: ["rows", name, …].
 
-Each operator has three tables with a few rows for an entity. A row has a shelf, in which an index looks, and a rank, by
+Each operator has four tables with a few rows for an entity. A row has a shelf, in which an index looks, and a rank, by
 which that index orders. Rows of `tags` belong to the row of `marks` with their id, and no two of an entity have one
-tag. `t` is the table's number; `i` is 0 for the primary key, 1 for the shelves; low and high are ids or ranks; `shelf`
+tag. `sums` is kept as a view is: a row appears with the first that is counted, and vanishes with the last. `t` is the
+table's number; `i` is 0 for the primary key, 1 for the shelves; low and high are ids or ranks; `shelf`
 is of no account with the primary key.
 
     ["put", t, id, shelf, rank]           the row as it is said, whether it was there or not; `rank` plus the register
@@ -16,7 +17,10 @@ is of no account with the primary key.
     ["guard", t, shelf, n]                raises `Refused` if more than n rows are on the shelf
     ["bump", t, shelf, low, high]         each of them gets the next rank; the register is left
     ["purge", t, shelf, low, high]        removes each of them; register = how many
+    ["grow", t, id, n]                    adds n, and a weight by n and the register; the register is left
+    ["tally", t, id, n]                   the same in `sums`, where the row begins and ends by itself
     ["group", t, shelf]                   register = what the view of `marks` has of it, with t = 2 that of `tags`
+    ["whole", t, shelf]                   likewise, of the shelf's rows of all entities; `t` is of no account
     ["groups", t, shelf]                  likewise, of all its groups in one number
 """
 
@@ -33,11 +37,12 @@ from styx.model.rows import Rows
 from styx.model.table_names import row_table, view_table
 from styx.relational.conditions import between
 from styx.relational.declarations import Index, Ref
+from styx.relational.increment import Increment
 
 MODULUS: Final = 1_000_003
 RANKS: Final = 6
-TABLES: Final = ("marks", "notes", "tags")
-VIEWS: Final = ("of_shelves", "of_tags")
+TABLES: Final = ("marks", "notes", "tags", "sums")
+VIEWS: Final = ("of_shelves", "of_tags", "of_all")
 
 
 class Refused(Exception):
@@ -45,12 +50,14 @@ class Refused(Exception):
 
 
 class Row(msgspec.Struct):
-    """A row of each of the tables."""
+    """A row of each of the tables. `n` and `weight` are what is added to."""
 
     id: int
     shelf: int
     rank: int
     tag: int = 0
+    n: int = 0
+    weight: float = 0.0
 
 
 def declare_tables(operator: Operator) -> None:
@@ -59,9 +66,11 @@ def declare_tables(operator: Operator) -> None:
     across = Index("across", equal="shelf", order="rank", scope="partition")
     marks = operator.table(TABLES[0], Row, key="id", indexes=[shelves, across])
     marks.view(VIEWS[0], group_by="shelf", where=_is_low, sum="rank")
+    marks.view(VIEWS[2], group_by="shelf", where=_is_low, sum="rank", scope="app")
     operator.table(TABLES[1], Row, key="id", indexes=[shelves, across])
     one_tag = Index("one_tag", equal="tag", unique=True)
     belongs = Ref("id", marks, on_delete="cascade")
+    operator.table(TABLES[3], Row, key="id", indexes=[shelves])
     tags = operator.table(TABLES[2], Row, key="id", indexes=[shelves, one_tag], references=[belongs])
     tags.view(VIEWS[1], sum=("rank", "tag"))
 
@@ -77,6 +86,11 @@ def _rows(ctx: Context, t: int) -> Rows:
 def _asked(i: int, shelf: int, low: int, high: int) -> dict[str, Any]:
     """The conditions of a query."""
     return {"shelf": shelf, "rank": between(low, high - 1)} if i else {"id": between(low, high - 1)}
+
+
+def _number(row: Row) -> int:
+    """A row as a number, in which also the order of what was added to its weight shows."""
+    return (row.shelf * RANKS + row.rank + row.n * 101 + hash(row.weight)) % MODULUS
 
 
 async def _put(ctx: Context, register: int, t: int, id: int, shelf: int, rank: int) -> int:
@@ -95,7 +109,7 @@ async def _remove(ctx: Context, register: int, t: int, id: int) -> int:
 
 async def _get(ctx: Context, register: int, t: int, id: int) -> int:
     row = await _rows(ctx, t).get(id)
-    return -1 if row is None else row.shelf * RANKS + row.rank
+    return -1 if row is None else _number(row)
 
 
 async def _add(ctx: Context, register: int, t: int, shelf: int) -> int:
@@ -116,7 +130,7 @@ async def _scan(
 ) -> int:
     register = 1
     for row in await _rows(ctx, t).select(first=first, last=last, **_asked(i, shelf, low, high)):
-        register = (register * 31 + row.id * 7 + row.shelf * 3 + row.rank) % MODULUS
+        register = (register * 31 + row.id * 7 + _number(row) * 3) % MODULUS
     return register
 
 
@@ -148,12 +162,39 @@ async def _purge(ctx: Context, register: int, t: int, shelf: int, low: int, high
     return removed
 
 
+async def _grow(ctx: Context, register: int, t: int, id: int, n: int) -> int:
+    await _rows(ctx, t).add(id, n=n, weight=_weight(register, n))
+    return register
+
+
+async def _tally(ctx: Context, register: int, t: int, id: int, n: int) -> int:
+    rows = _rows(ctx, t)
+    rows._may_write("add")
+    table, store = rows._table, rows._store
+    zero = table.row_type.encode(Row(id, 0, 0))
+    store.add(
+        table, (*store.entity, id), Increment(table.row_type, {"n": n, "weight": _weight(register, n)}, zero, "n")
+    )
+    return register
+
+
+def _weight(register: int, n: int) -> float:
+    """So large and so small numbers that their sum depends on their order."""
+    return float((register % 7 + 1) * 10.0 ** (n * 5))
+
+
 def _view(ctx: Context, t: int) -> Rows:
     return ctx.rows(ctx._env.app.table(view_table(ctx.operator, VIEWS[t == 2])))
 
 
 async def _group(ctx: Context, register: int, t: int, shelf: int) -> int:
     row = await _view(ctx, t).get(() if t == 2 else shelf)
+    return int(row.count * 31 + row.rank)
+
+
+async def _whole(ctx: Context, register: int, t: int, shelf: int) -> int:
+    marks: Any = ctx._env.app.table(row_table(ctx.operator, TABLES[0]))
+    row = await ctx.group(marks.views[1].table, shelf)
     return int(row.count * 31 + row.rank)
 
 
@@ -176,9 +217,12 @@ ROW_STEPS: Final[Mapping[str, Callable[..., Awaitable[int]]]] = {
     "guard": _guard,
     "bump": _bump,
     "purge": _purge,
+    "grow": _grow,
+    "tally": _tally,
     "group": _group,
     "groups": _groups,
+    "whole": _whole,
 }
 """Each takes the context, the register and the operands, and gives the register."""
-READS: Final = frozenset({"get", "count", "scan", "ids", "guard", "group", "groups"})
+READS: Final = frozenset({"get", "count", "scan", "ids", "guard", "group", "groups", "whole"})
 """Steps that a read-only function may make."""

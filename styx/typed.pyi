@@ -330,6 +330,16 @@ class Context(_Context, Generic[K, S]):
     @overload
     def call_async(self, operator: str, function_name: UserFunction, key: Any, params: Any = ()) -> None: ...
     def rows(self, table: Table[V]) -> Rows[V]: ...
+    def find(
+        self,
+        table: Any,
+        index: str,
+        *where: Mapping[str, Any],
+        first: int = 0,
+        last: int = 0,
+        **values: Any,
+    ) -> Coroutine[Any, Any, list[tuple[Any, Any]]]: ...
+    def group(self, view: Table[V], *values: Any) -> Coroutine[Any, Any, V]: ...
     @overload  # type: ignore[override]
     def at(self, operator: EntityReference[A, B]) -> EntityOfContext: ...
     @overload
@@ -341,7 +351,17 @@ class Context(_Context, Generic[K, S]):
     @overload
     def call_external(self, function: Callable[..., R], *args: Any) -> Coroutine[Any, Any, R]: ...
 
-class Table(_Table, Generic[W]): ...
+class Table(_Table, Generic[W]):
+    def view(
+        self,
+        name: str,
+        *,
+        group_by: str | tuple[str, ...] | list[str] = (),
+        where: Callable[[W], Any] | None = None,
+        count: bool = True,
+        sum: str | tuple[str, ...] | list[str] = (),
+        scope: Literal["entity", "app"] = "entity",
+    ) -> Table[Any]: ...
 
 class Rows(_Rows, Generic[W]):
     @overload  # type: ignore[override]
@@ -354,6 +374,15 @@ class Rows(_Rows, Generic[W]):
     ) -> Coroutine[Any, Any, W]: ...
     def put(self, row: W) -> Awaitable[None]: ...
     def update(self, pk: Any, **changes: Any) -> Coroutine[Any, Any, W]: ...
+    def update_where(  # type: ignore[override]
+        self,
+        changes: Mapping[str, Any],
+        /,
+        *where: Mapping[str, Any],
+        scan: bool = False,
+        by: str | None = None,
+        **conditions: Any,
+    ) -> Coroutine[Any, Any, list[W]]: ...
     def add(self, pk: Any, **deltas: int | float | Decimal) -> Awaitable[None]: ...
     def append(self, row: W) -> Coroutine[Any, Any, W]: ...
     def delete(self, pk: Any) -> Coroutine[Any, Any, bool]: ...

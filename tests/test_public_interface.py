@@ -73,6 +73,7 @@ def test_what_a_function_may_use() -> None:
             "call_async",
             "call_external",
             "delete",
+            "find",
             "get",
             "key",
             "log",

@@ -164,6 +164,10 @@ class _LossyRows:
         await self._lose()
         return self._table.row_type.changed(await self._rows.get(pk), changes)
 
+    async def update_where(self, changes: dict[str, Any], **conditions: Any) -> list[Any]:
+        await self._lose()
+        return [self._table.row_type.changed(row, changes) for row in await self._rows.select(**conditions)]
+
     async def delete(self, pk: Any) -> bool:
         await self._lose()
         return await self._rows.get(pk) is not None

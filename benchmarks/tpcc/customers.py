@@ -14,5 +14,6 @@ async def customer_of(ctx: Context, who: int | str) -> tables.CustomerRow:
     rows = ctx.rows(tables.customer)
     if isinstance(who, int):
         return there(ctx, "customer", await rows.get(who), who)
-    namesakes = await rows.select(last_name=who)
-    return there(ctx, "customer named", namesakes[(len(namesakes) - 1) // 2] if namesakes else None, who)
+    namesakes = await rows.keys(last_name=who)
+    c_id = namesakes[(len(namesakes) - 1) // 2] if namesakes else 0
+    return there(ctx, "customer named", await rows.get(c_id), who)

@@ -49,13 +49,8 @@ async def deliver_oldest(ctx: Context, carrier_id: int) -> int | None:
 
 async def _deliver_lines(ctx: Context, o_id: int) -> int:
     """The lines of this order are delivered now; their amount in cents."""
-    rows = ctx.rows(tables.order_line)
-    amount = 0
-    for line in await rows.select(o_id=o_id):
-        line.delivery_d = now_us(ctx)
-        await rows.put(line)
-        amount += line.amount
-    return amount
+    lines = await ctx.rows(tables.order_line).update_where({"delivery_d": now_us(ctx)}, o_id=o_id)
+    return sum([line.amount for line in lines])
 
 
 async def _charge(ctx: Context, c_id: int, amount: int) -> None:

@@ -78,12 +78,13 @@ async def _make(ctx: Context, c_id: int, lines: list[Wanted]) -> NewOrderAnswer:
     sale: Sale = await ctx.call(tables.warehouse, sell, w_id, (d_id, lines))
     supplied = await _supplied(ctx, lines, sale.supplied)
     all_local = len(sale.supplied) == len(lines)
-    await ctx.rows(tables.order).put(tables.OrderRow(c_id, now_us(ctx), None, len(lines), int(all_local), o_id))
+    now = now_us(ctx)
+    await ctx.rows(tables.order).put(tables.OrderRow(c_id, now, None, len(lines), int(all_local), o_id))
     await ctx.rows(tables.new_order).put(tables.NewOrderRow(o_id))
     ordered = await _enter_lines(ctx, o_id, lines, sale.offers, supplied)
     return NewOrderAnswer(
         o_id,
-        now_us(ctx),
+        now,
         customer.last_name,
         customer.credit,
         customer.discount,

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from proof import spinning
-from proof.chaos_app import money_made
+from proof.bank import money_made
 from proof.cluster.cluster import ClusterUnderTest
 from proof.cluster.recorded import Topics, newest_manifest, read_topics, snapshot_state
 from styx.cluster.options import cluster_limits

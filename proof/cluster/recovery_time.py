@@ -16,7 +16,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Final, NamedTuple
 
-from proof.chaos_app import INITIAL_BALANCE, account
+from proof.bank import INITIAL_BALANCE, account
 from proof.cluster.audit import Audit, audit
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
 from proof.cluster.faults import APP, longest_silence

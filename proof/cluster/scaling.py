@@ -18,7 +18,8 @@ from contextlib import AsyncExitStack
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from proof.chaos_app import INITIAL_BALANCE, account, text
+from proof.bank import INITIAL_BALANCE, account
+from proof.chaos_app import text
 from proof.cluster.audit import Audit, AuditFailed, audit
 from proof.cluster.child import ChildFailed
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest

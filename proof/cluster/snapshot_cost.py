@@ -17,7 +17,7 @@ from random import Random
 from statistics import median
 from typing import Final, NamedTuple
 
-from proof.chaos_app import INITIAL_BALANCE, account
+from proof.bank import INITIAL_BALANCE, account
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
 from proof.cluster.faults import APP
 from proof.cluster.load import Planned

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from proof.odd_calls import CALLS, arguments_of, with_odd_calls
+from proof.random_links import random_links
 from proof.random_looks import looking_step, random_look
 from proof.random_requests import random_load, random_near, random_read, random_request
 from proof.random_rows import random_row_look, random_rows, row_step
@@ -83,6 +84,8 @@ class Clients:
         survey = lambda rng, number: random_survey(rng, f"s{number}")  # noqa: E731 - it fits a line
         self._plan_beside("survey", plan.sweeps / 2, starts, idle_from_s, survey)
         self._plan_beside("row", plan.rows, starts, idle_from_s, rows)
+        links = lambda rng, number: random_links(rng, f"k{number}")  # noqa: E731 - it fits a line
+        self._plan_beside("link", plan.links, starts, idle_from_s, links)
         seen = lambda rng, number: random_row_look(rng, f"v{number}")  # noqa: E731
         self._plan_beside("row look", plan.rows / 2, starts, idle_from_s, seen)
 

@@ -81,6 +81,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     engine's now and then; `spins`: share that run too long now and then; `sequences`: share that take numbers;
     `rows`: requests that work on rows beside them, half as many that read rows, and the share of requests with such a
     step; `sweeps`: requests that work on whole partitions beside them, and half as many that read them;
+    `links`: requests that work on rows which refer to other entities, beside them;
     `travels`: share of requests whose numbers travel; `odd`: share with calls whose kind a number decides; `loads`,
     `reads`, `locals`: chunks of bulk loads, reads of one entity and requests for local functions beside the requests,
     as a share of them; `looks`: requests for read-only functions beside them, and the share of requests that call one;
@@ -113,6 +114,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     sequences: float
     rows: float
     sweeps: float
+    links: float
     reads: float
     locals: float
     looks: float
@@ -195,6 +197,7 @@ def _random_plan(seed: int, workers: int | None, faults: bool) -> SimulationPlan
         sequences=Random(f"gapless {seed}").choice([0.0, 0.0, 0.0, 0.2, 0.6]),
         rows=Random(f"rows {seed}").choice([0.0, 0.0, 0.3, 1.0]),
         sweeps=Random(f"sweeps {seed}").choice([0.0, 0.0, 0.0, 0.3, 1.0]),
+        links=Random(f"links {seed}").choice([0.0, 0.0, 0.0, 0.3, 1.0]),
         loads=Random(f"loads {seed}").choice([0.0, 0.0, 0.1, 0.4]),
         reads=Random(f"reads {seed}").choice([0.0, 0.0, 0.0, 0.2, 1.0]),
         locals=Random(f"locals {seed}").choice([0.0, 0.0, 0.3, 1.0]),

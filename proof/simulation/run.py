@@ -18,6 +18,8 @@ import msgspec
 from msgspec.structs import replace
 
 from proof import chaos_app, spinning
+from proof.bank import money_made
+from proof.link_steps import check_links
 from proof.simulation.clients import Clients
 from proof.simulation.coordinator_process import CoordinatorProcess
 from proof.simulation.faults import Faults
@@ -55,7 +57,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     worker's epochs that contention had kept small. `local` counts replies of phase 3, `left` the local transactions
     that left their slot, `read_only` the transactions that committed in phase 0, `violations` those that ended because
     a read-only function would have written. `patch_rounds` counts the rounds with patches of all lock phases,
-    `given_up` the transactions carried because there were too many.
+    `given_up` the transactions carried because there were too many. `entries` counts the entries of references to other
+    entities at the end; each was found to be right.
     """
 
     plan: SimulationPlan
@@ -78,6 +81,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     violations: int
     patch_rounds: int
     given_up: int
+    entries: int
     state_hash: str
     replies: list[ReplyRecord]
     requests: list[tuple[int, int, bytes]]
@@ -244,7 +248,20 @@ class Simulation:
                 wrong = rebuilt_views(host.core.app, slot.state.at(NEWEST))
                 assert not wrong, f"views are not those of their rows: {wrong}"
                 state.update(slot.state.entities(NEWEST))
+        self._check_entries(state)
         return state
+
+    def _check_entries(self, state: Mapping[tuple[str, Any], bytes]) -> None:
+        """Holds what rows imply elsewhere against all rows."""
+        tables: dict[str, dict[Any, bytes]] = {}
+        for (name, key), data in state.items():
+            tables.setdefault(name, {})[key] = data
+        app = next(iter(self.members())).core.app
+        for table, consequence in app.entries():
+            assert consequence.entries is not None
+            there = tables.get(consequence.entries.full_name, {})
+            made = consequence.derived(tables.get(table.full_name, {}).items())
+            assert there == made, f"entries of {table.full_name} are not those of its rows: {there} {made}"
 
     def _remembered(self) -> dict[int, list[Any]]:
         """Idempotency keys by slot, the next to be forgotten first."""
@@ -299,8 +316,9 @@ class Simulation:
             around=spinning.as_replied,
         )
         self._check_real_time(replies)
-        if plan.profile.transfers and chaos_app.money_made(state):
+        if plan.profile.transfers and money_made(state):
             raise SerializabilityViolation("transfers have made or lost money")
+        entries = check_links(chaos_app.app, state)
         requests = []
         if world.keep_log:
             requests = [
@@ -331,6 +349,7 @@ class Simulation:
             violations=sum(r.error is not None and r.error[1] == ReadOnlyViolation.__name__ for r in replies),
             patch_rounds=world.patch_rounds.rounds,
             given_up=world.patch_rounds.given_up,
+            entries=entries,
             state_hash=state_hash(state),
             replies=replies,
             requests=requests,

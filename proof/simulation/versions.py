@@ -14,7 +14,9 @@ from typing import Annotated, Any, Final, Literal, TypedDict
 import msgspec
 
 from proof import chaos_app
-from proof.chaos_app import MODULUS, Cell, Program, account, number, pair, register_sweeps, text
+from proof.bank import account
+from proof.chaos_app import MODULUS, Cell, Program, number, pair, register_sweeps, text
+from proof.link_steps import declare_links
 from proof.row_steps import declare_tables
 from styx.coordinator.control_events import Package
 from styx.coordinator.events import StateFound
@@ -76,6 +78,8 @@ def version_of_chaos(version: int) -> App:
 
     for operator in operators:
         declare_tables(operator)
+    declare_links(operators)
+    for operator in operators:
         operator.register(run)
         operator.register(local=True)(near)
         operator.register(read_only=version % 2 == 0)(look)

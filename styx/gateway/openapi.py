@@ -13,7 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from styx.gateway.head import PREFIX
-from styx.gateway.openapi_tables import or_rows, rows_parameter, tables_text
+from styx.gateway.openapi_tables import or_rows, row_types, rows_parameter, tables_text
 from styx.gateway.query import takes_text
 from styx.model.app import App
 from styx.model.function_spec import FunctionSpec
@@ -119,7 +119,7 @@ class _Schemas:
         wanted: list[Any] = []
         for operator in app.operators.values():
             annotations = [Any if operator.state_type is None else operator.state_type]
-            annotations += [table.row_type.declared for table in operator.tables.values()]
+            annotations += row_types(operator, True).values()
             for spec in operator.functions.values():
                 annotations += [spec.signature.result_type, *(p.annotation for p in spec.signature.parameters)]
             for annotation in annotations:
@@ -230,11 +230,13 @@ def _read_operation(operator: Operator, schemas: _Schemas) -> Json:
         "description": _READ,
         "parameters": [
             _key_parameter(operator.key_type),
-            *rows_parameter(operator, "The table whose rows are read, all that the entity has, in place of its state."),
+            *rows_parameter(
+                operator, "The table whose rows are read, all that the entity has, in place of its state.", True
+            ),
             {"$ref": "#/components/parameters/Timeout"},
         ],
         "responses": {
-            "200": _committed(or_rows(operator, state, lambda row: {"type": "array", "items": schemas.of(row)})),
+            "200": _committed(or_rows(operator, state, lambda row: {"type": "array", "items": schemas.of(row)}, True)),
             **{status: {"$ref": f"#/components/responses/{_ERRORS[status][0]}"} for status in codes},
         },
     }

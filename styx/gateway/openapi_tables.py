@@ -27,15 +27,22 @@ def _table_text(name: str, table: TableDescription) -> str:
     return f"- `{name}`: {columns}. {'; '.join(rules)[:1].upper()}{'; '.join(rules)[1:]}."
 
 
-def rows_parameter(operator: Operator, description: str) -> list[Json]:
+def row_types(operator: Operator, views: bool) -> dict[str, Any]:
+    """The types of rows by the names of their tables, with `views` also those of the groups that an entity has."""
+    types = {name: table.row_type.declared for name, table in operator.tables.items()}
+    kept = [view for table in operator.tables.values() for view in table.views if view.scope == "entity"]
+    return {**types, **{view.name: view.row_type for view in kept}} if views else types
+
+
+def rows_parameter(operator: Operator, description: str, views: bool = False) -> list[Json]:
     """The parameter `rows` of a read or a load, if the operator has tables."""
     if not operator.tables:
         return []
-    schema = {"type": "string", "enum": list(operator.tables)}
+    schema = {"type": "string", "enum": list(row_types(operator, views))}
     return [{"name": "rows", "in": "query", "description": description, "schema": schema}]
 
 
-def or_rows(operator: Operator, schema: Json, rows: Callable[[Any], Json]) -> Json:
+def or_rows(operator: Operator, schema: Json, rows: Callable[[Any], Json], views: bool = False) -> Json:
     """`schema`, or what `rows` makes of one of the row types."""
-    types = [table.row_type.declared for table in operator.tables.values()]
+    types = row_types(operator, views).values()
     return {"anyOf": [schema, *(rows(each) for each in types)]} if types else schema

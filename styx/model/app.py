@@ -143,7 +143,7 @@ class App:
     def _tables_of(self, operator: Operator) -> list[Table]:
         """The operator's tables and their views; raises `ConfigurationError` if two have one name."""
         tables = [*operator.tables.values()]
-        tables += [view.table for table in operator.tables.values() for view in table.views]
+        tables += [view.table for table in operator.tables.values() for view in table.views if view.scope == "entity"]
         names = Counter(table.name for table in tables)
         twice = [name for name, times in names.items() if times > 1]
         if twice:

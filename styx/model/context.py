@@ -29,6 +29,7 @@ from styx.errors import (
 )
 from styx.model import read_only
 from styx.model.app_search import find
+from styx.model.app_view import group
 from styx.model.call_limit import call_limit_error
 from styx.model.calls_to_all import calls_to_all
 from styx.model.cell import Cell, Environment
@@ -265,8 +266,12 @@ class Context(msgspec.Struct, eq=False):
             self._calls += calls
 
     def find(self, table: Any, index: str, *where: Any, **given: Any) -> Coroutine[Any, Any, Any]:
-        """Rows by an app-wide index, as `[(entity's key, primary key), …]`: `ctx.find(users, "by_email", email="x")`."""
+        """Rows by an app-wide index, `[(entity's key, primary key), …]`: `ctx.find(users, "by_email", email="x")`."""
         return self._begin(find(self, table, index, where, given))
+
+    def group(self, view: Any, *values: Any) -> Coroutine[Any, Any, Any]:
+        """The group with these values of a view with `scope="app"`; zeros if it has no rows. It is a call."""
+        return self._begin(group(self, view, values))
 
     def _given(self, value: Any, method: str, table: str) -> Coroutine[Any, Any, Any]:
         """The awaitable of what a method has read or done."""
@@ -301,15 +306,6 @@ class Context(msgspec.Struct, eq=False):
             calls.append(made)
             self._calls = calls
         return SyncCall(self, len(calls) - 1, made)
-
-    def _sync_calls(self, made: list[MadeCall]) -> list[SyncCall]:
-        """The requests of calls that were made together."""
-        calls = [] if self._calls is None else self._calls
-        first = len(calls)
-        if self._doom is None:  # as above
-            calls += made
-            self._calls = calls
-        return [SyncCall(self, number, call, first + len(made) - 1) for number, call in enumerate(made, first)]
 
     def _made_call(self, synchronous: bool, operator: Any, function_name: Any, key: Any, params: Any) -> MadeCall:
         if self._left < 0:

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar, overload
 
 from styx.errors import ConfigurationError, UnknownFunction
 from styx.model.app_index import AppIndex
+from styx.model.app_view import AppView
 from styx.model.entity_handle import EntityReference
 from styx.model.function_spec import BUILT_IN, NO_HINTS, FunctionSpec, Hints, UserFunction
 from styx.model.internal_operator import InternalOperator
@@ -23,6 +24,7 @@ from styx.model.partitioning import Key, KeySpace, KeyType
 from styx.model.placement import check_partition_key
 from styx.model.reference_entries import ReferenceEntries, connect, in_order
 from styx.relational.table import Table
+from styx.relational.view import View
 from styx.values.codec import TypedState, decode_plain, encode_strict, pack_strict, shown
 from styx.values.declared_types import check_declared
 
@@ -234,6 +236,12 @@ class Operator:
             self.internal.append(index.operator)
         connect(table)
         return table
+
+    def keep_app_view(self, view: View) -> None:
+        """Keeps a view of a table over all entities: its groups are entities of an internal operator."""
+        keeper = AppView(view)
+        view.source.consequences.append(keeper)
+        self.internal.append(keeper.operator)
 
     def add_referrer(self, entries: ReferenceEntries) -> None:
         """Rows of entities refer to this operator's: from now on, a function that deletes a value has more to do."""

@@ -86,6 +86,22 @@ class ReferenceEntries(Consequence):
         row = list(parent[reference.entity_parts :])
         return ImpliedCall(self.at_parent, function, reference.entity(parent), (row, list(child)))
 
+    @property
+    def entries(self) -> Table:
+        """As `Consequence.entries`."""
+        return self.table
+
+    def derived(self, rows: Iterable[tuple[RowKey, bytes]]) -> dict[RowKey, bytes]:
+        """As `Consequence.derived`."""
+        reference, decode, encode = self.reference, self.reference.child.row_type.decode, self.table.row_type.encode
+        made: dict[RowKey, bytes] = {}
+        for child, data in rows:
+            parent = reference.parent_key(decode(data))
+            if parent is not None:
+                place = parent + child
+                made[place] = encode(self._entry(*place[reference.entity_parts :], 1))
+        return made
+
     async def follow(self, ctx: Any, parent: list[Any], keys: list[Any]) -> None:
         """Does with those of an entity's rows that still refer to a deleted parent what the reference says."""
         reference, table = self.reference, self.reference.child
@@ -104,9 +120,13 @@ class ReferenceEntries(Consequence):
                 continue
             new = table.row_type.changed(old, reference.defaults)
             statements.change(table, key, old, new)
-            if reference.parent_key(new) == gone:  # the default: it must be there again
-                _imply(ctx, self._call("require", gone, key))
+            if reference.parent_key(new) == gone:
+                self._require_again(ctx, gone, key)
         statements.delete_existing(table, deleted)
+
+    def _require_again(self, context: Any, parent: RowKey, child: RowKey) -> None:
+        """The default of a row refers to the parent that was deleted: it must be there again."""
+        _imply(context, self._call("require", parent, child))
 
     # At the parent -------------------------------------------------------------------------------------------
 

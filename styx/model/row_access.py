@@ -87,6 +87,8 @@ def _load_rows(
 ) -> Coroutine[Any, Any, int]:
     # Likewise: a chunk that is wrong in itself is refused before it runs.
     declared, keys = _table(ctx, table), checked_keys(ctx, pairs)
+    if declared.view_rule is not None:
+        raise BadArguments(f"{declared.view_rule.named} is kept by the engine: load rows of the table")
     return _put_all(ctx, declared, replace, keys, _decoded(declared, keys, pairs))
 
 

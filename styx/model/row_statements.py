@@ -136,8 +136,9 @@ class RowStatements:
         old = None if before is None else store.decoded(table, key, before)
         new = None if data is None else store.decoded(table, key, data)
         for view in table.views:
-            for share in view.shares(old, new):
-                store.add(view.table, store.entity + share.group, view.increment(share))
+            if view.scope == "entity":
+                for share in view.shares(old, new):
+                    store.add(view.table, store.entity + share.group, view.increment(share))
         context = store.context
         for consequence in table.consequences:
             for call in consequence.calls(key, old, new):

@@ -19,7 +19,7 @@ from styx.model.row_store import RowStore
 from styx.model.waiting import DONE
 from styx.native.interpreted import native
 from styx.relational.index_range import LOWEST, Position, RowKey
-from styx.relational.query import Conditions, Plan, all_conditions
+from styx.relational.query import Conditions, Plan, all_conditions, changes_of
 from styx.relational.table import Table
 from styx.values.codec import shown
 
@@ -122,6 +122,25 @@ class Rows:
         except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
             raise self._doomed(error) from None
         return self._given("update", row)
+
+    def update_where(self, *given: Any, scan: bool = False, by: str | None = None, **conditions: Any) -> Result:
+        """Gives the rows that meet the conditions other values in the columns of a mapping, the first argument, and
+        gives these rows as they are then, a list; a mapping behind it has further conditions. Raises as `update` does.
+        """
+        self._may_write("update_where")
+        try:
+            changes, where = changes_of(given)
+            if where:
+                conditions = all_conditions(where, conditions)
+            found = self._found(self._table.plan(conditions, scan, by), conditions, False, 0, 0)
+            table, rows = self._table, []
+            for key, old in found:
+                row = table.row_type.changed(old, changes)
+                self._statements.change(table, key, old, row)
+                rows.append(row)
+        except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
+            raise self._doomed(error) from None
+        return self._given("update_where", rows)
 
     def add(self, pk: Any, **deltas: Any) -> Awaitable[None]:
         """Adds numbers to columns of a row without reading them; raises `NoSuchRow`.
@@ -357,6 +376,10 @@ def check_table(context: Context, table: Any, operator: str) -> None:
             BadQuery(f"ctx.rows takes a table that operator.table(…) gave, got {shown(table)} on {context._entity()}")
         )
     if table.operator != operator:
+        if table.view_rule is not None and table.view_rule.scope == "app":
+            raise context._doomed(
+                BadQuery(f"{table.view_rule.named} is over all entities: read a group by ctx.group(view, …)")
+            )
         raise context._doomed(
             BadQuery(
                 f"table {table.full_name} belongs to operator {table.operator!r}: a function of {operator!r} reaches "

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FIND: Final = "Context.find"
 """What Python calls the coroutine of `ctx.find` in its messages."""
+GROUP: Final = "Context.group"
+"""Likewise that of `ctx.group`."""
 
 
 ALONE: Final = -1
@@ -71,7 +73,7 @@ async def call(context: Context, operator: Any, function: Any, key: Any, params:
 
 async def call_all(context: Context, operator: Any, function: Any, params: Any) -> list[Any]:
     """The coroutine of `Context.call_all`."""
-    requests = context._sync_calls(calls_to_all(context, True, operator, function, params))
+    requests = _made_together(context, calls_to_all(context, True, operator, function, params))
     decode, results = requests[0].call.function.decode_result, list[Any]()
     for request in requests:
         given = await suspend(request)
@@ -79,6 +81,16 @@ async def call_all(context: Context, operator: Any, function: Any, params: Any) 
             return [decode(data) for data in given]
         results.append(decode(given))
     return results
+
+
+def _made_together(context: Context, made: list[MadeCall]) -> list[SyncCall]:
+    """The requests of calls that are made together; they are not made by a doomed function, as no call is."""
+    calls = [] if context._calls is None else context._calls
+    first = len(calls)
+    if context._doom is None:
+        calls += made
+        context._calls = calls
+    return [SyncCall(context, number, call, first + len(made) - 1) for number, call in enumerate(made, first)]
 
 
 async def call_external(context: Context, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -128,6 +140,8 @@ def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
         return f"made a call to all partitions, {called}, and did not await it: write `await ctx.call_all(…)`"
     if coroutine.__qualname__ == FIND:
         return f"did not await its ctx.find by index {shown(begun['index'])}: write `await ctx.find(…)`"
+    if coroutine.__qualname__ == GROUP:
+        return f"did not await its ctx.group of {begun['table']}: write `await ctx.group(…)`"
     if coroutine.cr_code in (next_number.__code__, last_number.__code__):
         asked = "next" if coroutine.cr_code is next_number.__code__ else "last"
         return f"did not await {asked}() of its {begun['sequence']}: write `await ctx.sequence(…).{asked}()`"

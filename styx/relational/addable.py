@@ -14,8 +14,8 @@ from msgspec import inspect
 
 from styx.errors import BadQuery
 from styx.relational.increment import INT_MAX, INT_MIN, Increment
+from styx.relational.stored_columns import runs_code
 from styx.values.codec import shown
-from styx.values.declared_types import nodes_of
 
 if TYPE_CHECKING:
     from styx.relational.table import Table
@@ -84,19 +84,23 @@ def _refusal(table: Table, name: str) -> str | None:
     """Why nothing can be added to a column; None if something can."""
     if table.checks:
         return f"the check {table.checks[0].name!r} would have to look at the sum"
+    for reference in table.references:
+        if any(column.name == name for column in reference.columns):
+            return f"it refers to a row of {reference.parent.full_name}"
     for index in table.indexes:
         if any(column.name == name for column in index.columns):
             named = f"of index {index.name!r}" if index is not table.indexes[0] else "of the primary key"
             return f"it is {named}, in which the row would move"
-    for reference in table.references:
-        if any(column.name == name for column in reference.columns):
-            return f"it refers to a row of {reference.parent.full_name}"
     if any(consequence.minds(name) for consequence in table.consequences):
-        return "other entities have to know its value, such as an index over the app or a view"
+        return "other entities have to know its value"
     view = next((view for view in table.views if view.minds(name)), None)
     if view is not None:
-        return f"view {view.table.name!r} has to know its value"
-    declared = _declared(table, name)
+        return f"view {view.name!r} has to know its value"
+    return _refusal_of_type(table, _declared(table, name))
+
+
+def _refusal_of_type(table: Table, declared: inspect.Type) -> str | None:
+    """As `_refusal`, because of the column's type or the row's."""
     if type(declared) not in _KINDS:
         if isinstance(declared, inspect.UnionType):
             return "it is of more than one type, and None has no sum: give it the default 0"
@@ -104,15 +108,6 @@ def _refusal(table: Table, name: str) -> str | None:
     bound = next((bound for bound in _BOUNDS if getattr(declared, bound, None) is not None), None)
     if bound is not None:
         return f"its type has the bound {bound}={getattr(declared, bound)}, which would have to look at the sum"
-    return _own_code(table)
-
-
-def _own_code(table: Table) -> str | None:
-    """Whether the row type has code of the app that runs when a row is read."""
-    for node in nodes_of(inspect.type_info(table.row_type.declared)):
-        cls: Any = getattr(node, "cls", None)
-        if isinstance(node, inspect.CustomType) and cls is not object:
-            return f"rows hold a {cls.__name__}, whose code cannot run when a transaction commits"
-        if hasattr(cls, "__post_init__"):
-            return f"{cls.__name__}.__post_init__ cannot run when a transaction commits"
+    if runs_code(inspect.type_info(table.row_type.declared)):
+        return f"a look at a row runs code of {table.row_type.name}, which cannot run when a transaction commits"
     return None

@@ -5,18 +5,42 @@ They are checked by `styx.relational.table`, all at once.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Final
+
+from styx.values.codec import shown
 
 ON_DELETE: Final = ("restrict", "cascade", "set_null", "set_default")
 SCOPES: Final = ("entity", "partition", "app")
 
 
 def columns_of(given: Any) -> tuple[Any, ...]:
-    """One column's name, or several, as a tuple."""
-    if isinstance(given, str):
+    """One column's name, or several, as a tuple. A set has no order that is the same in every process, so it is taken
+    for a name, and is none.
+    """
+    if isinstance(given, str | set | frozenset):
         return (given,)
     return tuple(given) if isinstance(given, Iterable) else (given,)
+
+
+def not_of_a_row(function: Any) -> str:
+    """Why this is no function that can be asked about a row, in words behind its name; "" if it is one.
+
+    What an `async def` returns counts as true, whatever would come of it.
+    """
+    if not callable(function):
+        return f"takes a function of a row, got {shown(function)}"
+    asked = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
+    if inspect.iscoroutinefunction(asked) or inspect.isgeneratorfunction(asked) or inspect.isasyncgenfunction(asked):
+        return "takes a plain function, `def` or lambda, which calls nobody, waits for nothing and has no `yield`"
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        return "takes a function of one argument, the row"
+    except ValueError:
+        pass  # a function of C that does not say
+    return ""
 
 
 class Index:
@@ -25,7 +49,7 @@ class Index:
 
     `unique`: no two rows of an entity have the same values in all its columns. Rows with None in one of them are not
     compared, as in SQL. `scope`: "entity", the rows of one entity, or "partition", those of all entities of a
-    partition, for partition functions; "app" is refused for now.
+    partition, for partition functions, or "app", those of all entities of the app.
     """
 
     __slots__ = ("equal", "name", "order", "scope", "unique")

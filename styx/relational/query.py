@@ -46,6 +46,14 @@ def all_conditions(where: tuple[Any, ...], given: dict[str, Any]) -> dict[str, A
     return {**mapping, **given}
 
 
+def changes_of(given: tuple[Any, ...]) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """The changes that `update_where` makes, and the rest of what was given to it; raises `BadQuery`."""
+    changes = given[0] if given else None
+    if not isinstance(changes, Mapping) or not changes:
+        raise BadQuery(f"update_where begins with the changes, such as {{'column': value}}: got {shown(changes)}")
+    return dict(changes), given[1:]
+
+
 class Plan:
     """How queries with the same names and operations of conditions are answered.
 

@@ -70,8 +70,12 @@ class RowType:
         self.unpack: Callable[[bytes], Any] = self.typed.unpack
         self.runs_code = runs_code(info)
         self.decode_columns: Callable[[bytes], Any] = (
-            columns_decoder(info, self.columns) if self.runs_code else self.decode
+            columns_decoder(info, self.columns) if self.runs_code else self.typed.decode
         )
+        defaults = _class_defaults(info)
+        if defaults:
+            self.decode = _whole(self.typed.decode, defaults, len(self.columns))
+            self.unpack = _whole(self.typed.unpack, defaults, len(self.columns))
         self._replace: Callable[..., Any] = (
             msgspec.structs.replace if isinstance(info, inspect.StructType) else dataclasses.replace
         )
@@ -79,7 +83,8 @@ class RowType:
     def encode(self, row: Any) -> bytes:
         """A row's bytes; raises `UnsupportedValue` for what is no row, or would not come back as it is."""
         if type(row) is not self.declared:
-            raise UnsupportedValue(f"table {self.table} takes rows of type {self.name}, got {shown(row)}")
+            make = f": write {self.name}(…)" if isinstance(row, dict | list | tuple) else ""
+            raise UnsupportedValue(f"table {self.table} takes rows of type {self.name}, got {shown(row)}{make}")
         try:
             typed = self.typed
             return typed.encode(row)
@@ -117,6 +122,27 @@ class RowType:
                 if field.default_factory is not msgspec.NODEFAULT:
                     return field.default_factory()
         raise LookupError(name)
+
+
+def _class_defaults(info: Any) -> dict[str, Any]:
+    """The defaults that msgspec leaves to the class where it decodes a dataclass. An object without a column of its own
+    would be encoded without it: a row that is read and put again would be stored without it, as would a result.
+    """
+    if not isinstance(info, inspect.DataclassType) or hasattr(info.cls, "__slots__"):
+        return {}
+    return {field.name: field.default for field in info.fields if field.default is not msgspec.NODEFAULT}
+
+
+def _whole(decode: Callable[[bytes], Any], defaults: dict[str, Any], columns: int) -> Callable[[bytes], Any]:
+    def whole(data: bytes) -> Any:
+        row = decode(data)
+        own = row.__dict__
+        if len(own) < columns:
+            for name, default in defaults.items():
+                own.setdefault(name, default)
+        return row
+
+    return whole
 
 
 def _check_defaults(declared: Any, info: Any) -> None:

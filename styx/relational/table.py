@@ -17,6 +17,7 @@ from styx.relational.columns import Column
 from styx.relational.declarations import Check
 from styx.relational.explain import explanation
 from styx.relational.increment import Increment
+from styx.relational.index_range import RowKey
 from styx.relational.partition_index import PartitionIndex, PartitionOf, PartitionPlans
 from styx.relational.query import (
     EQUAL,
@@ -31,16 +32,13 @@ from styx.relational.query import (
 from styx.relational.reference import Reference
 from styx.relational.reference_declaration import ReferenceDeclaration
 from styx.relational.row_indexes import ColumnIndex, RowIndex
+from styx.relational.row_keys import Parts, RowKeys
 from styx.relational.row_type import RowType
 from styx.relational.table_declaration import TableDeclaration, all_of
 from styx.relational.view import View
 from styx.relational.view_declaration import ViewDeclaration
 from styx.values.codec import TypedState, shown
 
-_SMALL: Final = 2**61
-"""Whole numbers below this magnitude fit 64 bits."""
-_SHORT_TEXT_CHARS: Final = 500
-"""A text of so few characters, if it is ASCII, is within every limit of a key."""
 PLANS_MAX: Final = 1_000
 """Kinds of queries of a table whose plans are kept."""
 
@@ -66,8 +64,8 @@ class Table:
     __slots__ = (
         "_addable",
         "_examined",
+        "_keys",
         "_plans",
-        "_quick_key",
         "across",
         "app_wide",
         "auto",
@@ -140,6 +138,7 @@ class Table:
         self.row_type: RowType = declaration.row_type(row_type)
         self.columns: dict[str, Column] = self.row_type.columns
         self.key: tuple[Column, ...] = declaration.key(key)
+        self._keys = RowKeys(self.full_name, self.key, entity_parts)
         self.indexes: tuple[RowIndex, ...] = declaration.indexes(indexes, references, partition_of)
         self.app_wide: tuple[AppWideIndex, ...] = tuple(declaration.app_wide)
         wide = tuple(index for index in self.indexes if isinstance(index, PartitionIndex))
@@ -174,8 +173,6 @@ class Table:
         self.constrained = bool(self.checks or self._examined or self.unique or self.references)
         self._plans: dict[Any, Plan] = {}
         self._addable: Kinds = {}
-        kind = self.key[0].kind if len(self.key) == 1 else None
-        self._quick_key: Any = kind.classes[0] if kind is not None and kind.plain else None
 
     @classmethod
     def __class_getitem__(cls, types: Any) -> Any:
@@ -189,20 +186,21 @@ class Table:
 
     def view(
         self,
-        name: str,
+        name: Any,
         *,
         group_by: Any = (),
-        where: Callable[[Any], Any] | None = None,
-        count: bool = True,
+        where: Any = None,
+        count: Any = True,
         sum: Any = (),
-        scope: str = "entity",
+        scope: Any = "entity",
     ) -> Table:
         """Declares a view of this table: the engine keeps, in each transaction that changes rows, how many rows each
         group has and the sums of some of their columns. `ctx.rows(view)` reads it.
 
         `group_by`: the column, or columns, whose values are a group; without any all rows are one group. `where` gets
         a row and says whether it counts; it must be pure. `sum`: columns of int or Decimal, which may be None, to be
-        added up. `count` is True: a view always counts. `scope`: "entity", groups are those of one entity.
+        added up. `count` is True: a view always counts. `scope`: "entity", each entity has its own groups, or "app", a
+        group counts the rows of all entities, and `ctx.group(view, …)` reads it.
 
         A row of the view has the columns of the group, `count`, and the sums under the names of their columns.
         Raises `ConfigurationError` that says all that is wrong.
@@ -218,17 +216,19 @@ class Table:
                 f"{self.owner.taken_by!r} already; declare all views before App(…) takes the operator"
             )
         declared = ViewDeclaration(self, **given)
-        rule = View(self, table, declared.groups, declared.sums, given["where"], given["scope"], given)
-        key = tuple(column.name for column in declared.groups)
-        table.declare(
-            self.operator,
-            self.entity_parts,
-            given["name"],
-            declared.row_type,
-            key=key,
-            partition_of=self.partition_of,
-            view_rule=rule,
-        )
+        rule = View(self, table, declared.row_type, declared.groups, declared.sums, given)
+        if rule.scope == "app":
+            self.owner.keep_app_view(rule)
+        else:
+            table.declare(
+                self.operator,
+                self.entity_parts,
+                rule.name,
+                declared.row_type,
+                key=tuple(column.name for column in rule.groups),
+                partition_of=self.partition_of,
+                view_rule=rule,
+            )
         table.owner = self.owner
         self.views.append(rule)
         return table
@@ -247,36 +247,17 @@ class Table:
 
     # Keys --------------------------------------------------------------------------------------------------
 
-    def key_parts(self, pk: Any) -> tuple[str | int, ...]:
-        """The parts of a row's key behind its entity's, of a primary key: a value, or a tuple for several columns.
+    def key_parts(self, pk: Any) -> Parts:
+        """The parts of a row's key behind its entity's, of a primary key; as `RowKeys.of`."""
+        return self._keys.of(pk)
 
-        Raises `BadQuery`.
-        """
-        key = self.key
-        if type(pk) is self._quick_key and (-_SMALL < pk < _SMALL if type(pk) is int else _is_short(pk)):
-            return (pk,)
-        try:
-            if len(key) == 1:
-                return (key[0].key_part(pk),)
-            if type(pk) in (tuple, list) and len(pk) == len(key):
-                return tuple([column.key_part(value) for column, value in zip(key, pk, strict=True)])
-        except BadQuery as error:
-            raise BadQuery(f"table {self.full_name}: {error}") from None
-        names = ", ".join(column.name for column in key)
-        raise BadQuery(f"the primary key of table {self.full_name} is ({names}), got {shown(pk)}")
-
-    def parts_of(self, row: Any) -> tuple[str | int, ...]:
+    def parts_of(self, row: Any) -> Parts:
         """As `key_parts`, of a row that was encoded."""
-        if self._quick_key is not None:
-            return self.key_parts(getattr(row, self.key[0].name))
-        return tuple([column.key_part(getattr(row, column.name)) for column in self.key])
+        return self._keys.of_row(row)
 
-    def primary_key(self, key: tuple[Any, ...]) -> Any:
+    def primary_key(self, key: RowKey) -> Any:
         """The primary key, as `key_parts` takes it, of the key of a row."""
-        values = tuple(
-            [column.from_part(part) for column, part in zip(self.key, key[self.entity_parts :], strict=True)]
-        )
-        return values[0] if len(values) == 1 else values
+        return self._keys.primary_key(key)
 
     # Rows --------------------------------------------------------------------------------------------------
 
@@ -400,10 +381,6 @@ class Table:
         plan = self.plan(conditions, scan, by)
         plan.range_of((), conditions)
         return explanation(self, plan, conditions)
-
-
-def _is_short(text: str) -> bool:
-    return len(text) <= _SHORT_TEXT_CHARS and text.isascii()
 
 
 def _listed(names: list[str]) -> str:

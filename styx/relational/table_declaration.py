@@ -10,7 +10,8 @@ from styx.errors import ConfigurationError
 from styx.model.limits import APP_INDEXES_PER_TABLE_MAX, INDEXES_PER_TABLE_MAX, NAME_CHARS_MAX
 from styx.relational.app_wide import AppWideIndex
 from styx.relational.columns import Column
-from styx.relational.declarations import SCOPES, Check, Index, Ref, columns_of
+from styx.relational.declarations import SCOPES, Check, Index, Ref, columns_of, not_of_a_row
+from styx.relational.index_decoder import index_decoder
 from styx.relational.partition_index import PartitionIndex, PartitionOf
 from styx.relational.query import plan_of
 from styx.relational.reference import equalities
@@ -130,7 +131,7 @@ class TableDeclaration:
                 equal,
                 order,
                 unique,
-                table.row_type.decode_columns,
+                index_decoder(table.row_type, equal + order),
             )
         )
 
@@ -138,7 +139,7 @@ class TableDeclaration:
         self, name: str, equal: tuple[Column, ...], order: tuple[Column, ...], partition_of: PartitionOf
     ) -> None:
         table, number = self.table, len(self._indexes)
-        decode = table.row_type.decode_columns
+        decode = index_decoder(table.row_type, equal + order)
         self._indexes.append(
             PartitionIndex(table.full_name, number, name, table.entity_parts, equal, order, decode, partition_of)
         )
@@ -155,6 +156,8 @@ class TableDeclaration:
             self.problems.append(f"an index's name is letters, digits and '_', got {shown(index.name)}")
         if not index.equal and not index.order:
             self.problems.append(f"index {index.name!r} needs columns: equal=… or order=…")
+        if type(index.unique) is not bool:
+            self.problems.append(f"index {index.name!r}: unique= is True or False, got {shown(index.unique)}")
         if index.scope not in SCOPES:
             self.problems.append(f"index {index.name!r}: scope= is one of {', '.join(SCOPES)}")
         elif index.scope == "app":
@@ -183,7 +186,10 @@ class TableDeclaration:
         twice = [name for name, times in Counter(map(str, names)).items() if times > 1]
         self.problems += [f"{what} has the column {name!r} twice" for name in twice]
         for name in names:
-            column = self.table.columns.get(name) if isinstance(name, str) else None
+            if not isinstance(name, str):
+                self.problems.append(f"{what}: a column is a name, several are a tuple of names: got {shown(name)}")
+                continue
+            column = self.table.columns.get(name)
             if column is None:
                 known = ", ".join(self.table.columns)
                 self.problems.append(f"{what}: the row type has no column {shown(name)}; it has: {known}")
@@ -200,8 +206,8 @@ class TableDeclaration:
         for check in all_of(given):
             if not isinstance(check, Check) or not isinstance(check.name, str):
                 self.problems.append(f'checks= takes Check("name", lambda row: …) objects, got {shown(check)}')
-            elif not callable(check.function):
-                self.problems.append(f"check {check.name!r} takes a function of a row, got {shown(check.function)}")
+            elif why := not_of_a_row(check.function):
+                self.problems.append(f"check {check.name!r} {why}")
             else:
                 checks.append(check)
         names = Counter(check.name for check in checks)

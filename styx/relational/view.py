@@ -6,7 +6,8 @@ arithmetic only: `styx.model.row_statements` writes them, and `styx.schema.view_
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -37,43 +38,45 @@ class Share(NamedTuple):
 
 
 class View:
-    """The view that the table `table` keeps of the rows of `source`.
+    """The view `name` of the rows of `source`, which the table `table` holds as rows of `row_type`.
 
     `groups`: columns of `source` whose values are a group. `sums`: those of which sums are kept. `where`: which rows
-    count. `given`: the arguments of `Table.view` by name.
+    count. `scope`: "entity", groups are those of one entity, or "app". `given`: the arguments of `Table.view` by name.
     """
 
-    __slots__ = ("given", "groups", "scope", "source", "sums", "table", "where")
+    __slots__ = ("given", "groups", "name", "row_type", "scope", "source", "sums", "table", "where")
 
     def __init__(
         self,
         source: Table,
         table: Table,
+        row_type: type,
         groups: tuple[Column, ...],
         sums: tuple[Column, ...],
-        where: Callable[[Any], Any] | None,
-        scope: str,
         given: dict[str, Any],
     ) -> None:
         self.source = source
         self.table = table
+        self.row_type = row_type
+        self.name: str = given["name"]
         self.groups = groups
         self.sums = sums
-        self.where = where
-        self.scope = scope
+        self.where: Callable[[Any], Any] | None = given["where"]
+        self.scope: str = given["scope"]
         self.given = given
 
     @property
     def named(self) -> str:
         """As messages name it."""
-        return f"view {self.table.name!r} of table {self.source.full_name}"
+        return f"view {self.name!r} of table {self.source.full_name}"
 
     def share(self, row: Any) -> Share | None:
         """What a row, as stored, gives to the view; None if it does not count: `where` says so, or a column of the
         group is None. Raises `UnsupportedValue` for a value that cannot be added up, and whatever `where` raises.
         """
         where = self.where
-        if where is not None and not where(row):
+        # A copy: what `where` does to it changes neither the group nor what other consequences of the change see.
+        if where is not None and not where(copy(row)):
             return None
         group: list[str | int] = []
         for column in self.groups:
@@ -119,6 +122,21 @@ class View:
 
     # Rows of the view ------------------------------------------------------------------------------------------
 
+    def values_of(self, group_row: Any) -> tuple[Any, ...]:
+        """The values of a row of the view, as those of a share."""
+        return (getattr(group_row, COUNT), *[getattr(group_row, column.name) for column in self.sums])
+
+    def values_from(self, sent: Sequence[Any]) -> tuple[Any, ...]:
+        """Values of a share that came as arguments or results, which have a Decimal as text."""
+        return tuple([Decimal(value) if type(value) is str else value for value in sent])
+
+    def asked(self, values: Sequence[Any]) -> tuple[str | int, ...]:
+        """The group that has these values in its columns; raises `BadQuery`."""
+        if len(values) != len(self.groups):
+            names = ", ".join(column.name for column in self.groups) or "no values"
+            raise BadQuery(f"a group of {self.named} is ({names}), got {len(values)} values")
+        return tuple([column.key_part(value) for column, value in zip(self.groups, values, strict=True)])
+
     def increment(self, share: Share) -> Increment:
         """What adds a share to the row of its group."""
         table = self.table
@@ -129,7 +147,7 @@ class View:
     def group_row(self, share: Share) -> Any:
         """The row of a group of which the share is all."""
         keys = [column.from_part(part) for column, part in zip(self.groups, share.group, strict=True)]
-        declared = self.table.row_type.declared
+        declared: Any = self.row_type
         return declared(*keys, *share.values)
 
     def nothing(self, group: tuple[str | int, ...]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from styx.relational.table import Table
 
 _ADDED: Final = ("int", "Decimal")
-VIEW_SCOPES: Final = ("entity",)
+_NO_IDENTIFIER: Final = re.compile(r"[^A-Za-z0-9_]")
+VIEW_SCOPES: Final = ("entity", "app")
 
 
 class ViewDeclaration:
@@ -29,7 +31,6 @@ class ViewDeclaration:
     def __init__(self, source: Table, name: Any, group_by: Any, where: Any, count: Any, sum: Any, scope: Any) -> None:
         self._source = source
         self._problems: list[str] = []
-        self.where = where
         self._check(name, where, count, scope)
         self.groups = self._columns("group_by=", columns_of(group_by))
         self.sums = self._columns("sum=", columns_of(sum))
@@ -39,13 +40,14 @@ class ViewDeclaration:
             raise ConfigurationError(f"view {shown(name)} of table {source.full_name}: {'; '.join(self._problems)}")
         fields: list[Any] = [(column.name, _type_of(column)) for column in self.groups]
         fields += [(COUNT, int), *((column.name, _type_of(column)) for column in self.sums)]
-        self.row_type = msgspec.defstruct(f"{name}_group", fields)
+        # A type of its own for each view, also where types are told apart by their names.
+        self.row_type = msgspec.defstruct(_NO_IDENTIFIER.sub("_", f"{source.operator}_{source.name}_{name}"), fields)
 
     def _check(self, name: Any, where: Any, count: Any, scope: Any) -> None:
         source = self._source
         if source.view_rule is not None:
             self._problems.append("a view is of a table, not of another view")
-        if any(view.table.name == name for view in source.views):
+        if any(view.name == name for view in source.views):
             self._problems.append("the table has a view of this name already; rename one of them")
         if len(source.views) >= VIEWS_PER_TABLE_MAX:
             self._problems.append(f"the table has {len(source.views)} views already, which is the limit")

@@ -281,7 +281,8 @@ def _describe_index(index: RowIndex) -> str:
 def _describe_view(view: View) -> str:
     groups, sums = (", ".join(column.name for column in columns) for columns in (view.groups, view.sums))
     parts = [f"group_by={groups}" if groups else "", "where" if view.where else "", f"sum={sums}" if sums else ""]
-    return f"{view.table.name}: {'; '.join(['count', *(part for part in parts if part)])}"
+    parts.append("over all entities" if view.scope == "app" else "")
+    return f"{view.name}: {'; '.join(['count', *(part for part in parts if part)])}"
 
 
 def _described(parameter: inspect.Parameter) -> str:

@@ -8,9 +8,12 @@ declares. Pure; the state is not changed. After a change to checked entities or 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
+from math import inf
 from typing import Any, Final, Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from styx.errors import FunctionTooLong, describe
 from styx.model.app import App
@@ -20,9 +23,11 @@ from styx.model.operator import Operator
 from styx.model.table_names import entities_of, entry_name, holds_rows, holds_sequences, holds_view, owner_of
 from styx.schema.conversion import renames
 from styx.schema.description import table_gone
+from styx.schema.parents import Needed, There, needed_by, those_there
 from styx.schema.row_rules import RowRules
-from styx.schema.state_findings import OFFENDERS_SHOWN, StateFindings
+from styx.schema.state_findings import OFFENDERS_SHOWN, StateFindings, together
 from styx.schema.state_reading import Misfit, Reading, StateReader
+from styx.schema.unique_values import Values, values_of
 
 T = TypeVar("T")
 Table = Mapping[Any, bytes]
@@ -41,12 +46,21 @@ class Guard(Protocol):
 
 class StateCheck:
     """A check of the tables that are added, by `app`'s declarations. Without a `guard` its code is never ended.
+    `referring` are the full names of the tables whose references to other entities are to be held against the parents.
 
     Code that had to be ended once is not tried again: what is left of its table is not looked at.
     """
 
-    def __init__(self, app: App, n_slots: int, limits: Limits, guard: Guard | None = None) -> None:
+    def __init__(
+        self,
+        app: App,
+        n_slots: int,
+        limits: Limits,
+        guard: Guard | None = None,
+        referring: Collection[str] = (),
+    ) -> None:
         self.app = app
+        self._referring = sorted(referring)
         self._n_slots = n_slots
         self._guard = guard
         self._ended: set[str] = set()
@@ -57,7 +71,7 @@ class StateCheck:
         for name, declared in app.tables.items():
             if declared.view_rule is not None:
                 continue
-            rules = self._rules[name] = RowRules(declared, bytes_max)
+            rules = self._rules[name] = RowRules(declared, bytes_max, name in referring)
             for parent in rules.parents:
                 self._children.setdefault(parent, []).append(name)
         self._renamed = renames(app)
@@ -116,6 +130,28 @@ class StateCheck:
         )
         self._forget()
         return findings
+
+    def unique_values(self, tables: Iterable[str]) -> Values:
+        """The values of these tables' unique app-wide indexes, of all rows checked; raises `TooManyValues`."""
+        values: Values = {}
+        for name in tables:
+            values.update(values_of(self._rules[name].unique_values(), name))
+        return values
+
+    def parents(self, most: float = inf) -> tuple[Needed, There]:
+        """The parents that rows of the referring tables need, and those that are in these slots; raises
+        `TooManyParents` if a reference has more than `most`.
+        """
+        needed: Needed = {}
+        there: There = {}
+        for name in self._referring:
+            for reference in self.app.tables[name].foreign:
+                table = reference.parent_table
+                parents = reference.parent.name if table is None else table.full_name
+                keys = [key for slot in self._present for key in self._rows_of(slot, parents)]
+                needed[reference.name] = needed_by(reference, self._rules[name].parents_of(reference), most)
+                there[reference.name] = those_there(keys, most)
+        return needed, there
 
     def _forget(self) -> None:
         self._checked = self._offenders = self._rows = 0
@@ -281,11 +317,16 @@ def check_tables(
 
     Names of tables that begin with NUL are the engine's own, and left alone.
     """
-    check = StateCheck(app, n_slots, limits, guard)
+    referring = {name for name, table in app.tables.items() if table.foreign}
+    check = StateCheck(app, n_slots, limits, guard, referring)
     for slot, tables in slots.items():
         for operator, table in tables.items():
             if not operator.startswith("\0"):
                 check.add(slot, operator, table)
     while not check.run(SLICE_ENTITIES):
         pass
-    return check.take()
+    findings = check.take()
+    if referring:
+        needed, there = check.parents()
+        findings = together([replace(findings, needed=needed, there=there)])
+    return findings

@@ -1,4 +1,4 @@
-"""The rows of all views of an app, made anew of the rows of their tables: when a version of the app begins.
+"""The rows of views of entities, made anew of the rows of their tables: when a version of the app begins.
 
 So a view that is new or has changed is right from the beginning, whatever `migrate=` made of the rows, and so is one of
 a version that comes back. Pure, but for the app's own `where=`.
@@ -28,6 +28,8 @@ def rebuilt_views(app: App, tables: Tables) -> dict[str, dict[Any, bytes | None]
     writes: dict[str, dict[Any, bytes | None]] = {}
     for table in app.tables.values():
         for view in table.views:
+            if view.scope != "entity":
+                continue
             changes = _changes(view, groups_of(view, tables), tables.get(view.table.full_name, {}))
             if changes:
                 writes[view.table.full_name] = changes
@@ -36,7 +38,7 @@ def rebuilt_views(app: App, tables: Tables) -> dict[str, dict[Any, bytes | None]
 
 def views_gone(app: App, tables: Tables) -> frozenset[str]:
     """The tables of views that the app does not have."""
-    return frozenset(name for name in tables if holds_view(name) and name not in app.tables)
+    return frozenset(name for name in tables if holds_view(name) and app.table(name) is None)
 
 
 def groups_of(view: View, tables: Tables) -> dict[Any, Any]:

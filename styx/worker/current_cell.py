@@ -10,7 +10,7 @@ from styx.model.partitioning import Key
 from styx.model.table_names import holds_rows
 from styx.relational.index_range import IndexRange, RowKey
 from styx.worker.footprint import Footprint, Writes
-from styx.worker.range_read import Found, read_range, rows_of
+from styx.worker.range_read import Found, range_that_was_read, read_range, rows_of
 from styx.worker.slot import Slot
 from styx.worker.written_rows import WrittenRows
 
@@ -90,11 +90,12 @@ def current_sibling(footprint: Footprint, writes: Writes, current: Writes, slot:
 
 
 def read_current(environment: Environment, wanted: IndexRange) -> Found:
-    """The rows of a range, and a note in the footprint that the part has read such a table."""
+    """The rows of a range, and a note in the footprint of what the part has read."""
     assert isinstance(environment, Footprint), "a function runs in a transaction"
     slot, index, n_slots = environment.here, wanted.index, environment.n_slots
     assert slot is not None, "a transaction without a slot is not run again"
     lower, rows = slot.current_rows, environment.rows_here()
     assert lower is not None, "a transaction is run again outside of a lock phase"
-    rows.scanned.add(index.table)
-    return read_range(slot, wanted, n_slots, (rows.again.of(index, n_slots), lower.of(index, n_slots)))
+    found = read_range(slot, wanted, n_slots, (rows.again.of(index, n_slots), lower.of(index, n_slots)))
+    rows.scanned.append(range_that_was_read(wanted, found))
+    return found

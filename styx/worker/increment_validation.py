@@ -31,18 +31,14 @@ def conflicts_of_increments(slot: Slot, gone: Container[int]) -> set[int]:
             tid = cell.footprint.tid
             if tid in gone:
                 continue
-            adds = isinstance(cell, IncrementedRow) and bool(cell.increments)
-            if (added and cell.chain is not None) or (deleted and adds and needs_row(cell)):
+            if added and cell.chain is not None:
                 found.add(tid)
-            added = added or adds
+            if isinstance(cell, IncrementedRow) and cell.increments:
+                added = True
+                if deleted and not cell.comes_and_goes:
+                    found.add(tid)
             deleted = deleted or deletes(cell)
     return found
-
-
-def needs_row(cell: EntityCell) -> bool:
-    """Whether a transaction has added to a row that must be there."""
-    assert isinstance(cell, IncrementedRow)
-    return any(each.zero is None for each in cell.pending())
 
 
 def deletes(cell: EntityCell) -> bool:

@@ -14,17 +14,23 @@ from styx.model.context import PATH_STEP_BYTES
 from styx.native.interpreted import native, plain_stores
 from styx.relational.increment import Increment, incremented
 from styx.worker.chains import concurrent
-from styx.worker.footprint import RowCell
+from styx.worker.footprint import EntityCell, RowCell
 
 
 @native
 @plain_stores
-class IncrementedRow(RowCell, eq=False, gc=False):
-    """`increments` are those that no later write of their chain has covered, by chain. `chain` stays None as long as
-    nobody has touched the row.
+class IncrementedRow(EntityCell, eq=False, gc=False):
+    """It has the place that a `RowCell` had.
+
+    `increments` are those that no later write of their chain has covered, by chain. `chain` stays None as long as
+    nobody has touched the row. `sums`, by chain, are how many of its increments have been added up, and what is visible
+    to it with them: the chains above a chain that runs have ended.
     """
 
+    table: str = ""
+    overwritten: list[bytes | None] | None = None
     increments: dict[bytes, list[Increment]] | None = None
+    sums: dict[bytes, tuple[int, bytes | None]] | None = None
 
     def read(self, chain: bytes) -> bytes | None:
         """As `EntityCell.read`."""
@@ -40,8 +46,9 @@ class IncrementedRow(RowCell, eq=False, gc=False):
             if not footprint.collided and any(concurrent(chain, other) for other in touched):
                 footprint.collided = True
         else:
-            self._keep(chain)
+            self._keep(values[chain])
         self._increments().pop(chain, None)
+        self._sums().pop(chain, None)
         values[chain] = value
         self.written = True
         if footprint.rows_here().wrote(chain, self):
@@ -68,6 +75,13 @@ class IncrementedRow(RowCell, eq=False, gc=False):
             footprint.collided = True
         return True
 
+    def _keep(self, last: bytes | None) -> None:
+        """As `RowCell._keep`."""
+        if self.overwritten is None:
+            self.overwritten = []
+        if last not in self.overwritten:
+            self.overwritten.append(last)
+
     def _touch(self, chain: bytes) -> None:
         """Notes a branch that reads or writes."""
         footprint = self.footprint
@@ -90,6 +104,11 @@ class IncrementedRow(RowCell, eq=False, gc=False):
             self.increments = {}
         return self.increments
 
+    def _sums(self) -> dict[bytes, tuple[int, bytes | None]]:
+        if self.sums is None:
+            self.sums = {}
+        return self.sums
+
     def _written_above(self, chain: bytes) -> tuple[bytes | None, bytes | None]:
         """The latest value visible to `chain` without the increments on it, and the chain that wrote it, None if it is
         that of the epoch's beginning.
@@ -105,12 +124,24 @@ class IncrementedRow(RowCell, eq=False, gc=False):
     def visible(self, chain: bytes) -> bytes | None:
         """As `RowCell.visible`; also of a chain that sees no write."""
         value, writer = self._written_above(chain)
-        increments = self._increments()
-        above = 0 if writer is None else len(writer) + PATH_STEP_BYTES
-        seen: list[Increment] = []
-        for end in range(above, len(chain) + 1, PATH_STEP_BYTES):
-            seen += increments.get(chain[:end], ())
-        return incremented(value, seen) if seen else value
+        increments, sums = self._increments(), self._sums()
+        first = 0 if writer is None else len(writer) + PATH_STEP_BYTES
+        for end in range(first, len(chain) + 1, PATH_STEP_BYTES):
+            above = chain[:end]
+            made = increments.get(above)
+            if made is not None:
+                count, value = sums.get(above, (0, value))
+                if count < len(made):
+                    value = incremented(value, made[count:])
+                    sums[above] = (len(made), value)
+        return value
+
+    @property
+    def comes_and_goes(self) -> bool:
+        """Whether the increments need no row, and may remove it."""
+        for made in self._increments().values():
+            return made[0].zero is not None
+        return False
 
     def pending(self) -> list[Increment]:
         """All increments in the order of the serial execution, of a transaction that has written nothing here."""
@@ -131,10 +162,8 @@ class IncrementedRow(RowCell, eq=False, gc=False):
         """As `RowCell.images`. What is added moves a row in no index, unless it makes it appear or vanish."""
         _, values = self._shared()
         images: list[bytes | None] = [self.found(self.key), *values.values()]
-        for mine in self._increments().values():
-            if mine and mine[0].zero is not None:
-                images += [mine[0].zero, None]
-                break
+        if self.comes_and_goes:
+            images += [next(iter(self._increments().values()))[0].zero, None]
         return images if self.overwritten is None else images + self.overwritten
 
     def written_beside(self, chain: bytes) -> bool:
@@ -145,3 +174,7 @@ class IncrementedRow(RowCell, eq=False, gc=False):
         """As `RowCell.writers`, with those who added."""
         _, values = self._shared()
         return [*values, *self._increments()]
+
+
+AnyRow = RowCell | IncrementedRow
+"""A row as a transaction sees it in the execution step."""

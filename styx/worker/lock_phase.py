@@ -21,6 +21,7 @@ from styx.native.compiled import FirstSteps, calls_more
 from styx.native.interpreted import native
 from styx.protocol.frames import Failure, Patch
 from styx.worker.call_graph import CallGraph, Place, Sent
+from styx.worker.changed_entries import ChangedEntries
 from styx.worker.footprint import Footprint, Writes
 from styx.worker.invocation import Invocation, Running
 from styx.worker.notes import Notes
@@ -87,11 +88,12 @@ class SlotLockPhase:
         self._current: Writes = {}
         slot.current_rows = WrittenRows()
         self._next = 0
-        # Of the present round, from the second one on: who was patched, what those wrote who are out since, and the
-        # entities whose values are others so far than at the same place of the round before.
+        # Of the present round, from the second one on: who was patched, what those wrote who are out since, and what
+        # has other values so far than at the same place of the round before.
         self._patched: set[int] = set()
         self._left: dict[int, Writes] = {}
-        self._changed: set[tuple[str, Any]] = set()
+        self._changed = ChangedEntries()
+        self._queried = False  # in any round
         self._first_steps = FirstSteps()
         self._variables = OwnVariables()
         self.outcomes: dict[int, Outcome] = {}
@@ -117,7 +119,7 @@ class SlotLockPhase:
             self._next += 1
             tid = footprint.tid
             if tid in self._excluded or (self.cut and tid in self.cut):
-                changed.update(self._left.pop(tid, NOTHING))
+                changed.gone(self._left.pop(tid, NOTHING))
                 continue
             if again and self._would_read_the_same(footprint):
                 continue
@@ -141,23 +143,20 @@ class SlotLockPhase:
             if outcome is None:
                 outcome = self._run_alone(footprint) or self._run_in_general(footprint)
             if again:
-                self._compare(outcomes.get(tid, NOT_RUN).writes, outcome.writes)
+                changed.compare(outcomes.get(tid, NOT_RUN).writes, outcome.writes)
             outcomes[tid] = outcome
         return invocations
 
     def _would_read_the_same(self, footprint: Footprint) -> bool:
         """Whether a part need not run again in this round: it has run in an earlier one, nothing was patched, and no
-        entity that it touched is another one since. Its outcome then stays.
+        entity that it touched is another one since, nor a row in a range that it read. Its outcome then stays.
         """
         tid = footprint.tid
         before = self.outcomes.get(tid)
         if before is None or tid in self._patched or footprint.accesses is not None:
             return False
-        graph, changed = self._graphs.get(tid), self._changed
+        graph, changed = self._graphs.get(tid), self._changed.entries
         if footprint.siblings is not None and not changed.isdisjoint(footprint.siblings):
-            return False
-        rows = footprint.rows
-        if rows is not None and rows.scanned and any(table in rows.scanned for table, _ in changed):
             return False
         if graph is not None:
             for entity in graph.touched:
@@ -167,6 +166,11 @@ class SlotLockPhase:
             for invocation in footprint.invocations:
                 if (invocation._spec.operator, invocation._key) in changed:
                     return False
+        rows = footprint.rows
+        scanned = None if rows is None or not changed else rows.scanned
+        if scanned and self._changed.matter_to(scanned, self._current, self._slot, footprint.n_slots):
+            return False
+        self._changed.same(before.writes)
         self._add(before.writes)
         return True
 
@@ -176,18 +180,6 @@ class SlotLockPhase:
         rows = self._slot.current_rows
         assert rows is not None
         rows.add(writes)
-
-    def _compare(self, before: Writes, now: Writes) -> None:
-        """Notes which entities have other values behind a part than they had there when it ran the last time."""
-        changed = self._changed
-        for entity in before:
-            if entity not in now:
-                changed.add(entity)
-        for entity, value in now.items():
-            if entity not in before or before[entity] != value:
-                changed.add(entity)
-            else:
-                changed.discard(entity)
 
     def _run_alone(self, footprint: Footprint) -> Outcome | None:
         """Runs a part that is one invocation, the short way. Returns None if that is not enough."""
@@ -279,7 +271,7 @@ class SlotLockPhase:
         assert self.done, "a round was decided before it was over"
         self.number = number
         self.patches = []
-        self._changed, self._left, self._patched = set(), {}, set()
+        self._changed, self._left, self._patched = ChangedEntries(), {}, set()
         start = self._exclude(excluded)
         for patch in patches:
             if patch.tid not in excluded:
@@ -289,10 +281,14 @@ class SlotLockPhase:
             return
         self._next = start
         self._current = {}
+        rows = self._slot.current_rows
+        self._queried = self._queried or (rows is not None and rows.queried)
         self._slot.current_rows = WrittenRows()
         for footprint in self._queue[:start]:
             if footprint.tid not in self._excluded:
                 self._add(self.outcomes[footprint.tid].writes)
+        if self._queried:
+            self._changed.before = dict(self._current)
 
     def _exclude(self, excluded: Container[int]) -> int:
         start = len(self._queue)

@@ -54,7 +54,10 @@ def _committed(slot: Slot, wanted: IndexRange, n_slots: int, layers: Layers) -> 
 
 def _hidden(key: RowKey, layers: Layers) -> bool:
     """Whether one of the layers has written the row."""
-    return any(key in layer.rows for layer in layers)
+    for layer in layers:  # noqa: SIM110 - compiled, a generator costs more than the look
+        if key in layer.rows:
+            return True
+    return False
 
 
 def count_range(slot: Slot, wanted: IndexRange, n_slots: int, layers: Layers) -> int:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from styx.model.access import Access
 from styx.relational.index_range import Group, IndexRange, Position, TableIndex
 from styx.worker.footprint import RowCell
+from styx.worker.incremented_row import AnyRow, IncrementedRow
 from styx.worker.slot import Slot
 from styx.worker.transaction_rows import Images, images, images_of
 
@@ -54,7 +55,7 @@ def _written(
         if table in written.indexes:
             for cell in cells:
                 if cell.written and cell.footprint.tid not in gone:
-                    assert isinstance(cell, RowCell)
+                    assert isinstance(cell, RowCell | IncrementedRow)
                     written.take(cell)
     for row in slot.incremented:
         if not row.written and row.footprint.tid not in gone:
@@ -83,7 +84,7 @@ class _WrittenEntries:
         if index not in indexes:
             indexes.append(index)
 
-    def take(self, cell: RowCell) -> None:
+    def take(self, cell: AnyRow) -> None:
         """Takes a row that a transaction wrote."""
         for index in self.indexes.get(cell.table, ()):
             self.add(index, cell.footprint.tid, images(cell, index, self.n_slots))

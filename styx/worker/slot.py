@@ -133,7 +133,7 @@ class Slot:
             others = self.shared[entity] = {}
         cell = others.get(footprint.tid)
         if cell is None:
-            if isinstance(first, RowCell):
+            if type(first) is RowCell or type(first) is IncrementedRow:
                 cell = RowCell(footprint, first.key, first.found, table=operator)
             else:
                 cell = EntityCell(footprint, first.key, first.found)

@@ -10,10 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.messages import CheckState, StateChecked
+from styx.schema.parents import PARENTS_MAX, TooManyParents, new_references
 from styx.schema.state_check import SLICE_ENTITIES, StateCheck
+from styx.schema.state_findings import OFFENDERS_SHOWN, StateFindings
+from styx.schema.unique_values import VALUES_MAX, TooManyValues, new_unique
 from styx.state.slot_state import IDEMPOTENCY_TABLE
 from styx.state.table import NEWEST
 from styx.worker.invocation import Running
@@ -29,10 +34,20 @@ class StateWatch:
     """
 
     def __init__(
-        self, version: int, app: App, n_slots: int, limits: Limits, slots: Iterable[Slot], running: Running
+        self,
+        version: int,
+        app: App,
+        n_slots: int,
+        limits: Limits,
+        slots: Iterable[Slot],
+        running: Running,
+        present: App,
     ) -> None:
+        self._compared = sorted(new_unique(app, present))
+        self._referring = new_references(app, present)
         self._version = version
-        self._check = StateCheck(app, n_slots, limits, StateGuard(app, n_slots, limits, running))
+        guard = StateGuard(app, n_slots, limits, running)
+        self._check = StateCheck(app, n_slots, limits, guard, self._referring)
         self._told = False
         self._held: int | None = None
         self._changed: list[tuple[Slot, str, list[Any]]] = []
@@ -79,7 +94,36 @@ class StateWatch:
         epoch = _WHOLE if self._held is None else self._held
         self._told, self._held = True, None
         self._look_again()
-        return [StateChecked(generation, self._version, epoch, self._check.take())]
+        return [StateChecked(generation, self._version, epoch, self._findings())]
+
+    def _findings(self) -> StateFindings:
+        """With what other workers' rows are to be held against."""
+        findings, check = self._check.take(), self._check
+        try:
+            if self._compared:
+                findings = replace(findings, values=check.unique_values(self._compared))
+            if self._referring:
+                needed, there = check.parents(PARENTS_MAX)
+                findings = replace(findings, needed=needed, there=there)
+        except TooManyValues:
+            return _with_offender(
+                findings,
+                f"tables {', '.join(self._compared)}: one worker's rows have more than {VALUES_MAX:,} values in unique "
+                "indexes over the app that are new, which cannot be compared with other workers': declare the index in "
+                "a new table, and copy the rows",
+            )
+        except TooManyParents:
+            return _with_offender(
+                findings,
+                f"tables {', '.join(sorted(self._referring))}: one worker has more than {PARENTS_MAX:,} parents of "
+                "references that are new, which cannot be compared with other workers': declare the reference in a new "
+                "table, and copy the rows",
+            )
+        return findings
+
+
+def _with_offender(findings: StateFindings, why: str) -> StateFindings:
+    return replace(findings, offenders=findings.offenders + 1, first=[why, *findings.first][:OFFENDERS_SHOWN])
 
 
 def watch_of(
@@ -90,9 +134,11 @@ def watch_of(
     limits: Limits,
     slots: Iterable[Slot],
     running: Running,
+    present: App,
 ) -> StateWatch | None:
-    """Makes the check that the coordinator has asked for; `app` is the code of `version`, the last one offered.
+    """Makes the check that the coordinator has asked for; `app` is the code of `version`, the last one offered;
+    `present` the one that runs.
 
     None if the coordinator asked for another version: it has changed its mind, and its next message says so.
     """
-    return StateWatch(version, app, n_slots, limits, slots, running) if wanted.version == version else None
+    return StateWatch(version, app, n_slots, limits, slots, running, present) if wanted.version == version else None

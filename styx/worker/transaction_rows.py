@@ -19,13 +19,13 @@ from styx.relational.index_range import Group, IndexRange, Position, RowKey, Tab
 from styx.worker.written_rows import WrittenIndex, WrittenRows
 
 if TYPE_CHECKING:
-    from styx.worker.footprint import RowCell
+    from styx.worker.incremented_row import AnyRow
 
 PAIRS_MAX: Final = 100_000
 """Pairs of a range and a row, of several branches in one group, above which they count as collided without a look: the
 transaction runs again in serial order, and is right.
 """
-_NO_CELLS: Final[dict[RowKey, RowCell]] = {}
+_NO_CELLS: Final[dict[RowKey, AnyRow]] = {}
 
 
 @native
@@ -48,7 +48,7 @@ class Images(msgspec.Struct, eq=False):
 class TransactionRows:
     """`ranges` are the (chain, range) of the queries, and `written` the rows, by table and key.
 
-    `scanned` are the tables that the last re-run has queried, and `again` the rows that it has written so far.
+    `scanned` are the ranges that the last re-run has read, and `again` the rows that it has written so far.
     """
 
     __slots__ = ("_beside", "_chain", "_own", "again", "n_slots", "ranges", "scanned", "written")
@@ -56,8 +56,8 @@ class TransactionRows:
     def __init__(self, n_slots: int) -> None:
         self.n_slots = n_slots
         self.ranges: list[tuple[bytes, IndexRange]] = []
-        self.written: dict[str, dict[RowKey, RowCell]] = {}
-        self.scanned: set[str] = set()
+        self.written: dict[str, dict[RowKey, AnyRow]] = {}
+        self.scanned: list[IndexRange] = []
         self.again = WrittenRows()
         # What the only chain has written, once it has made a query; from the second chain on, `_beside` instead.
         self._own: WrittenRows | None = None
@@ -92,7 +92,7 @@ class TransactionRows:
         self.ranges.append((chain, wanted))
         return beside is not None and beside.read(chain, wanted, self.written)
 
-    def wrote(self, chain: bytes, cell: RowCell) -> bool:
+    def wrote(self, chain: bytes, cell: AnyRow) -> bool:
         """Notes a row that has been written. Returns whether a range collides with it."""
         cells = self.written.get(cell.table)
         if cells is None:
@@ -100,7 +100,7 @@ class TransactionRows:
         cells[cell.key] = cell
         beside = self._branches(chain)
         if beside is not None:
-            return beside.wrote(cell)
+            return beside.wrote(chain, cell)
         if self._own is not None:
             self._own.write(cell.table, cell.key, cell.visible(chain))
         return False
@@ -125,8 +125,8 @@ class _Group:
 
     def __init__(self) -> None:
         self.ranges: list[tuple[bytes, IndexRange]] = []
-        self.rows: dict[RowKey, RowCell] = {}
-        self.by_writer: dict[bytes, dict[RowKey, RowCell]] = {}
+        self.rows: dict[RowKey, AnyRow] = {}
+        self.by_writer: dict[bytes, dict[RowKey, AnyRow]] = {}
 
     @property
     def crowded(self) -> bool:
@@ -146,7 +146,7 @@ class _Branches:
         self._indexes: dict[str, list[TableIndex]] = {}
         self._groups: dict[tuple[TableIndex, Group], _Group] = {}
 
-    def read(self, chain: bytes, wanted: IndexRange, written: dict[str, dict[RowKey, RowCell]]) -> bool:
+    def read(self, chain: bytes, wanted: IndexRange, written: dict[str, dict[RowKey, AnyRow]]) -> bool:
         """Takes a range. Returns whether it collides with a write."""
         index, group = wanted.index, self._group(wanted, written)
         group.ranges.append((chain, wanted))
@@ -157,11 +157,11 @@ class _Branches:
                 return True
         return False
 
-    def wrote(self, cell: RowCell) -> bool:
-        """Takes a write. Returns whether a range collides with it."""
+    def wrote(self, chain: bytes, cell: AnyRow) -> bool:
+        """Takes a write of `chain`. Returns whether a range collides with it."""
         collides = False
         for index in self._indexes.get(cell.table, ()):
-            found = self._add(cell, index)
+            found = self._add(cell, index, chain)
             for place, _ in found.entries:
                 group = self._groups[index, place]
                 collides = (
@@ -171,35 +171,37 @@ class _Branches:
                 )
         return collides
 
-    def seen(self, wanted: IndexRange, chain: bytes, written: dict[str, dict[RowKey, RowCell]]) -> Iterable[RowCell]:
+    def seen(self, wanted: IndexRange, chain: bytes, written: dict[str, dict[RowKey, AnyRow]]) -> Iterable[AnyRow]:
         """The rows of the range's group that `chain`, or a chain above it, wrote."""
         by_writer = self._group(wanted, written).by_writer
-        found: dict[RowKey, RowCell] = {}
+        found: dict[RowKey, AnyRow] = {}
         for end in range(len(chain), -1, -PATH_STEP_BYTES):
             found.update(by_writer.get(chain[:end], _NO_CELLS))
         return found.values()
 
-    def _group(self, wanted: IndexRange, written: dict[str, dict[RowKey, RowCell]]) -> _Group:
+    def _group(self, wanted: IndexRange, written: dict[str, dict[RowKey, AnyRow]]) -> _Group:
         """The group of a range. All rows with an image in it are in it."""
         index = wanted.index
         indexes = self._indexes.setdefault(index.table, [])
         if index not in indexes:
             indexes.append(index)
             for cell in written.get(index.table, _NO_CELLS).values():
-                self._add(cell, index)
+                self._add(cell, index, None)
         return self._groups.setdefault((index, wanted.group), _Group())
 
-    def _add(self, cell: RowCell, index: TableIndex) -> Images:
+    def _add(self, cell: AnyRow, index: TableIndex, chain: bytes | None) -> Images:
+        """Takes the row, of which `chain` is the only writer that its groups may not know; None: all writers."""
         found = images(cell, index, self._n_slots)
         for place, _ in found.entries:
             group = self._groups.setdefault((index, place), _Group())
+            known = chain is not None and group.rows.get(cell.key) is cell
             group.rows[cell.key] = cell
-            for writer in cell.writers():
+            for writer in [chain] if known and chain is not None else cell.writers():
                 group.by_writer.setdefault(writer, {})[cell.key] = cell
         return found
 
 
-def images(cell: RowCell, index: TableIndex, n_slots: int) -> Images:
+def images(cell: AnyRow, index: TableIndex, n_slots: int) -> Images:
     """A written row's entries in an index of its table."""
     return images_of(cell.key, cell.images(), index, n_slots)
 

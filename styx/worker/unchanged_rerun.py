@@ -18,6 +18,7 @@ from styx.model.access import Access
 from styx.model.cell import Cell, Environment
 from styx.model.context import CLOSED
 from styx.model.execution import encode_result, start, unfinished
+from styx.model.table_names import holds_values
 from styx.native.compiled import FirstSteps
 from styx.native.interpreted import RETURNED, USUAL, native, plain_stores
 from styx.relational.index_range import IndexRange, RowKey
@@ -64,6 +65,8 @@ class _Cell(msgspec.Struct, Cell, eq=False, gc=False):
 
     def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
         footprint = cast("Footprint", environment)
+        if holds_values(table) and _runs_on(footprint, table, key):
+            raise RuntimeError("an entity's value beside a function on it is read by the general way")
         if footprint.beside is None:
             footprint.beside = {}
         slot = footprint.here
@@ -157,6 +160,11 @@ def written_by(footprint: Footprint, invocation: Invocation) -> Writes:
     assert isinstance(cell, _Cell)
     writes: Writes = {cell.entity: cell.value} if cell.written else {}
     return writes if footprint.beside is None else {**writes, **footprint.beside}
+
+
+def _runs_on(footprint: Footprint, operator: str, key: Any) -> bool:
+    """Whether a function of the transaction runs on the entity: what it writes is its cell's alone until the end."""
+    return any(cached._spec.operator == operator and cached._key == key for cached in footprint.invocations)
 
 
 def _cell(cached: Invocation, slot: Slot, current: Writes) -> _Cell:

@@ -318,7 +318,7 @@ class Worker:
             self._snapshot_ended(message)
         elif isinstance(message, CheckState):
             limits, slots, running = self.limits, self.slots.values(), self.executor.running
-            self._state_watch = watch_of(message, *self._candidate, self.n_slots, limits, slots, running)
+            self._state_watch = watch_of(message, *self._candidate, self.n_slots, limits, slots, running, self.app)
 
     # Generations -------------------------------------------------------------------------------------------
 

@@ -31,6 +31,11 @@ class WrittenRows:
         self._sorted = 0
         self._indexes: dict[TableIndex, WrittenIndex] = {}
 
+    @property
+    def queried(self) -> bool:
+        """Whether a query has asked for rows."""
+        return bool(self._indexes)
+
     def add(self, writes: Written) -> None:
         """Takes writes, which must not be changed any more."""
         if writes:

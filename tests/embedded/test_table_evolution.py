@@ -214,6 +214,35 @@ async def test_a_view_is_added_changed_and_removed(edited: Edited, end: str) -> 
 
 
 @pytest.mark.parametrize("end", ENDS)
+async def test_a_view_over_all_entities_is_added_changed_and_removed(edited: Edited, end: str) -> None:
+    await store(edited, end)
+
+    def with_view(view: str) -> App:
+        read = (
+            "@cart.register\nasync def group(ctx: Context, *of: str) -> Any:\n    return await ctx.group(view, *of)\n"
+        )
+        return app_of(edited, more=f")\nview = items.view('labels', scope='app', {view})\n{read}print(")
+
+    by_label = with_view("group_by='label', sum='quantity'")
+    for _ in range(2):
+        client = edited.open(by_label)
+        async with client:
+            group = await client.call("cart", "other", "group", "x")
+            assert group == {"label": "x", "count": 2, "quantity": 3}
+            if end == "crash":
+                client.crash()
+    async with edited.open(with_view("where=lambda row: row.quantity < 3, sum='quantity'")) as client:
+        assert await client.call("cart", "other", "group") == {"count": 2, "quantity": 3}
+        await client.call("cart", "k", "put", [(4, 2, None), (1, 3, "x")])
+        assert await client.call("cart", "other", "group") == {"count": 2, "quantity": 4}
+    async with edited.open(app_of(edited)) as client:
+        assert {table for table, _ in client.state()} == {"cart/items"}
+        await client.call("cart", "k", "put", [(5, 5, "x")])
+    async with edited.open(by_label) as client:
+        assert await client.call("cart", "k", "group", "x") == {"label": "x", "count": 3, "quantity": 10}
+
+
+@pytest.mark.parametrize("end", ENDS)
 async def test_serial_numbers_go_on_behind_a_renaming(edited: Edited, end: str) -> None:
     serial = {"row": "product: int = 0; quantity: int = 1", "more": ", auto='serial'"}
     client = edited.open(app_of(edited, **serial))

@@ -30,7 +30,9 @@ def shop() -> App:
         indexes=[Index("by_label", equal="label", unique=True)],
         checks=[Check("positive", lambda row: row.product > 0)],
     )
-    cart.table("parts", Part, key="number", references=[Ref("of", items, on_delete="cascade")])
+    parts = cart.table("parts", Part, key="number", references=[Ref("of", items, on_delete="cascade")])
+    parts.view("used", group_by="of", where=lambda row: row.of > 1)
+    parts.view("all", sum="of", scope="app")
     return App("shop", [cart, Operator("plain")])
 
 
@@ -49,20 +51,22 @@ def test_tables_in_words() -> None:
         "- `items`: product (int), label (str | None). Primary key product; index by_label: equal=label; unique; check "
         "positive.",
         "- `parts`: number (str), of (int). Primary key number; index reference of: equal=of; reference "
-        "cart/parts(of) → cart/items, cascade.",
+        "cart/parts(of) → cart/items, cascade; view used: count; group_by=of; where; view all: count; sum=of; over all "
+        "entities.",
     ]
 
 
 def test_rows_of_a_read_and_a_load() -> None:
     found = document()
     read, load = found["paths"]["/v1/cart/{key}"]["get"], found["paths"]["/v1/cart"]["post"]
-    for operation in (read, load):
+    for operation, tables in ((read, ["items", "parts", "used"]), (load, ["items", "parts"])):
         [rows] = [each for each in operation["parameters"] if each.get("name") == "rows"]
-        assert rows["schema"]["enum"] == ["items", "parts"]
+        assert rows["schema"]["enum"] == tables
     result = read["responses"]["200"]["content"]["application/json"]["schema"]["properties"]["result"]
     assert result["anyOf"][1:] == [
         {"type": "array", "items": {"$ref": "#/components/schemas/Item"}},
         {"type": "array", "items": {"$ref": "#/components/schemas/Part"}},
+        {"type": "array", "items": {"$ref": "#/components/schemas/cart_parts_used"}},
     ]
     assert found["components"]["schemas"]["Item"]["required"] == ["product"]
     plain = found["paths"]["/v1/plain/{key}"]["get"]

@@ -118,6 +118,11 @@ class Shop:
             await ctx.rows(lines).update(number, product=one)
 
         @cart.register
+        async def move_and_drop(ctx: Context, number: int, one: int, other: int) -> None:
+            await ctx.rows(lines).update(number, product=other)
+            await ctx.call(product, "drop", one)
+
+        @cart.register
         async def swing_while_gone(ctx: Context, number: int, one: int, other: int) -> None:
             ctx.call_async(product, "drop_and_create", one)
             await ctx.rows(lines).update(number, product=other)
@@ -295,6 +300,21 @@ def test_a_row_that_leaves_and_comes_back_while_its_parent_does_is_deleted() -> 
         await use.cart("swing_while_gone", 1, 7, 8)
         assert await use.lines() == []
         assert use.entries() == {}
+
+    run(shop, test)
+
+
+@pytest.mark.parametrize("on_delete", ["restrict", "cascade", "set_null"])
+def test_a_row_that_has_left_a_parent_does_not_follow_it(on_delete: str) -> None:
+    shop = Shop(on_delete)
+
+    async def test(use: Use) -> None:
+        await use.product(7, "create")
+        await use.product(8, "create")
+        await use.cart("add", 1, 7)
+        await use.cart("move_and_drop", 1, 7, 8)
+        assert await use.lines() == [(1, 8)]
+        assert use.entries() == {(8, "ann", 1): 1}
 
     run(shop, test)
 

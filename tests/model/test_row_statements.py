@@ -7,15 +7,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from styx import Index, Operator, at_least
+from styx import Check, Index, Operator, at_least
 from styx.errors import (
     BadQuery,
+    CheckViolation,
     ContextClosed,
+    MissingIndex,
     NoSuchRow,
     OperationLimitExceeded,
     ReadOnlyViolation,
     RowExists,
     RowLimitExceeded,
+    UniqueViolation,
     UnsupportedValue,
     ValueTooLarge,
 )
@@ -62,6 +65,35 @@ def test_update_changes_columns_of_a_row_that_is_there() -> None:
         rows.update(1, id=2)
     with pytest.raises(UnsupportedValue, match="table shop/rows: a row"):
         rows.update(1, a="x")
+
+
+def test_update_where_changes_what_select_gives() -> None:
+    rows = one_table(
+        indexes=[Index("by_a", equal="a"), Index("by_b", equal="b", unique=True)],
+        checks=Check("small", lambda row: row.a < 9),
+    )
+    for number in range(6):
+        done(rows.insert(Row(number, number % 2, str(number))))
+    changed = done(rows.update_where({"a": 5, "parent": None}, a=1, b=at_least("2")))
+    assert changed == [Row(3, 5, "3"), Row(5, 5, "5")] == done(rows.select(a=5))
+    assert done(rows.update_where({"a": 7}, {"a": 1})) == [Row(1, 7, "1")]
+    assert done(rows.update_where({"a": 1}, a=8)) == []
+    with pytest.raises(CheckViolation):
+        rows.update_where({"a": 9}, a=7)
+    with pytest.raises(UniqueViolation):
+        rows.update_where({"b": "x"}, a=5)
+    with pytest.raises(BadQuery, match="its primary key cannot be changed"):
+        rows.update_where({"id": 9}, a=7)
+    with pytest.raises(BadQuery, match="has no column 'z'"):
+        rows.update_where({"z": 9}, a=7)
+    with pytest.raises(MissingIndex):
+        rows.update_where({"a": 9}, parent=None)
+
+
+@pytest.mark.parametrize("given", [(), ({},), (1,), ("a", {"b": 1})])
+def test_update_where_begins_with_changes(given: tuple[Any, ...]) -> None:
+    with pytest.raises(BadQuery, match=r"update_where begins with the changes, such as \{'column': value\}: got"):
+        one_table().update_where(*given)
 
 
 def test_delete_says_whether_the_row_was_there() -> None:
@@ -248,6 +280,7 @@ def test_a_read_only_function_only_reads() -> None:
         "insert": lambda: rows.insert(Row(1)),
         "put": lambda: rows.put(Row(1)),
         "update": lambda: rows.update(1, a=1),
+        "update_where": lambda: rows.update_where({"a": 1}),
         "delete": lambda: rows.delete(1),
         "delete_where": rows.delete_where,
     }.items():
@@ -264,6 +297,7 @@ def test_a_closed_context_refuses_everything() -> None:
         lambda: rows.insert(Row(1)),
         lambda: rows.put(Row(1)),
         lambda: rows.update(1, a=1),
+        lambda: rows.update_where({"a": 1}),
         lambda: rows.delete(1),
         rows.delete_where,
         rows.select,

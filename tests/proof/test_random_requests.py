@@ -9,7 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from proof.chaos_app import FRESH_KEYS, MODULUS, POISONS, Cell, app, key_of, money_made, pair
+from proof.bank import money_made
+from proof.chaos_app import FRESH_KEYS, MODULUS, Cell, app, key_of, pair
+from proof.poisons import POISONS
 from proof.random_requests import (
     MIXED,
     PROFILES,

@@ -19,6 +19,11 @@ An entity is a number. A script is steps separated by `;`, and runs on the entit
     take N                          removes the row N
     rows A B                        `it` becomes the number of rows with values from A to B
     sum A B                         `it` becomes the sum of these values
+    account N V                     puts the entity's account N, with V in it
+    more N V                        adds V to the account N, without reading it
+    close N                         removes the account N
+    held N                          `it` becomes what is in the account N
+    accounts                        `it` becomes the number of accounts
     outside WORD                    an external function; `it` becomes its result
 
 What a read-only function sends and asks is for the read-only function as well. N is a number or `it`. The function's
@@ -73,8 +78,16 @@ class Line(Struct):
     value: int
 
 
+class Account(Struct):
+    """A row that is added to."""
+
+    n: int
+    held: int
+
+
 entity = Operator("entity", partition_key=_partition_key)
 lines = entity.table("lines", Line, key="n", indexes=[Index("by_value", order="value")])
+accounts = entity.table("accounts", Account, key="n")
 
 
 @entity.register
@@ -199,6 +212,8 @@ class _Interpreter:
             raise Failed(words[0])
         if name in ("row", "take", "rows", "sum"):
             return await self._rows(name, [int(word) for word in words], it)
+        if name in ("account", "more", "close", "held", "accounts"):
+            return await self._accounts(name, [int(word) for word in words], it)
         return await self._local(name, it if words == ["it"] else int(words[0]) if words else 0)
 
     async def _rows(self, name: str, numbers: list[int], it: int) -> int:
@@ -211,6 +226,21 @@ class _Interpreter:
             return int(await rows.count(value=between(*numbers)))
         else:
             return sum(line.value for line in await rows.select(value=between(*numbers)))
+        return it
+
+    async def _accounts(self, name: str, numbers: list[int], it: int) -> int:
+        rows = self.ctx.rows(accounts)
+        if name == "account":
+            await rows.put(Account(*numbers))
+        elif name == "more":
+            await rows.add(numbers[0], held=numbers[1])
+        elif name == "close":
+            await rows.delete(*numbers)
+        elif name == "accounts":
+            return int(await rows.count(scan=True))
+        else:
+            account = await rows.get(*numbers)
+            return 0 if account is None else int(account.held)
         return it
 
     async def _local(self, name: str, n: int) -> int:

@@ -10,7 +10,7 @@ from uuid import uuid4
 import msgspec
 import pytest
 
-from styx import Operator
+from styx import Index, Operator
 from styx.errors import ConfigurationError
 
 
@@ -50,3 +50,33 @@ class Made:
 
 def test_a_factory_may_make_a_new_object() -> None:
     assert Operator("shop").table("rows", Made, key="id").columns
+
+
+@dataclass
+class Before:
+    id: int
+
+
+@dataclass
+class After:
+    id: int
+    note: str | None = None
+    cents: int = 5
+    tags: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AfterSlots:
+    id: int
+    note: str | None = None
+    cents: int = 5
+
+
+@pytest.mark.parametrize("row_type", [After, AfterSlots])
+def test_a_row_from_before_a_column_is_stored_with_it_when_it_is_put_again(row_type: Any) -> None:
+    table = Operator("shop").table("rows", row_type, key="id", indexes=Index("by_cents", order="cents"))
+    old = Operator("shop").table("rows", Before, key="id").row_type.encode(Before(1))
+    for read in table.row_type.unpack, table.row_type.decode:
+        assert read(old) == row_type(1)
+        assert table.row_type.encode(read(old)) == table.row_type.encode(row_type(1))
+    assert table.indexes[1].entry((1, 1), old, 4) == ((1,), (5, 1))

@@ -97,6 +97,40 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
     assert list(operator.tables) == ["items"]
 
 
+async def _waits(row: Any) -> bool:
+    return False
+
+
+def _yields(row: Any) -> Any:
+    yield False
+
+
+class _Waits:
+    async def __call__(self, row: Any) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("function", [_waits, _yields, _Waits()], ids=["async", "generator", "object"])
+def test_a_check_that_would_always_hold_is_refused(function: Any) -> None:
+    with pytest.raises(ConfigurationError, match="check 'few' takes a plain function, `def` or lambda"):
+        cart().table("items", Item, key="product", checks=Check("few", function))
+
+
+@pytest.mark.parametrize("function", [lambda: True, lambda row, other: True], ids=["none", "two"])
+def test_a_check_takes_the_row(function: Any) -> None:
+    with pytest.raises(ConfigurationError, match="check 'few' takes a function of one argument, the row"):
+        cart().table("items", Item, key="product", checks=Check("few", function))
+
+
+def test_columns_without_an_order_are_refused() -> None:
+    """The order of a set differs between processes."""
+    told = r"the primary key: a column is a name, several are a tuple of names: got \{'product', 'seller'\}"
+    with pytest.raises(ConfigurationError, match=told):
+        cart().table("items", Item, key=cast(Any, {"product", "seller"}))
+    with pytest.raises(ConfigurationError, match="index 'one': unique= is True or False, got 'yes'"):
+        cart().table("items", Item, key="product", indexes=Index("one", order="seller", unique=cast(Any, "yes")))
+
+
 class Clashing(msgspec.Struct):
     pk: int
     where: str

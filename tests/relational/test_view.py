@@ -12,6 +12,8 @@ import pytest
 
 from styx import Operator, Ref
 from styx.errors import BadQuery, ReadOnlyViolation, UnsupportedValue
+from styx.relational.increment import incremented
+from styx.relational.view import Share
 from tests.relational.memory import Memory, done
 
 
@@ -160,6 +162,20 @@ def test_what_where_raises_ends_the_statement() -> None:
         done(Memory(operator).context(operator).rows(orders).insert(Order(1)))
 
 
+def test_what_where_does_to_a_row_is_lost() -> None:
+    def where(row: Order) -> bool:
+        row.cents, row.seller = 99, "x"
+        return True
+
+    operator = Operator("shop", key_type=int)
+    orders: Any = operator.table("orders", Order, key="id")
+    view = orders.view("all", group_by="seller", where=where, sum="cents")
+    memory = Memory(operator)
+    done(memory.context(operator).rows(orders).insert(Order(1, "s", cents=5)))
+    (group,) = done(memory.context(operator).rows(view).select())
+    assert (group.seller, group.cents) == ("s", 5)
+
+
 def test_the_engine_alone_writes_a_view(shop: Shop) -> None:
     row = done(shop.rows(shop.all).get(()))
     writes: list[Any] = [
@@ -174,3 +190,14 @@ def test_the_engine_alone_writes_a_view(shop: Shop) -> None:
             write(shop.rows(shop.all))
         with pytest.raises(ReadOnlyViolation):
             write(shop.rows(shop.orders, read_only=True))
+
+
+def test_a_group_whose_count_is_0_amid_a_transaction_keeps_its_sum(shop: Shop) -> None:
+    """Calls to a group of another entity need not run in the order of the changes."""
+    view = shop.all.view_rule
+    zero = shop.all.row_type.encode(view.nothing(()))
+    data = incremented(zero, [view.increment(Share((), (1, Decimal(5))))])
+    out_of_order = [(-1, Decimal(-7)), (1, Decimal(3)), (0, Decimal(2))]
+    data = incremented(data, [view.increment(Share((), values)) for values in out_of_order])
+    assert data == shop.all.row_type.encode(view.group_row(Share((), (1, Decimal(3)))))
+    assert incremented(data, [view.increment(Share((), (-1, Decimal(-3))))]) is None

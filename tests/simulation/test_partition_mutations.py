@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from styx.model.access import Access
+from styx.model.partition_context import PartitionContext
 from styx.model.partitioning import KeySpace, PartitionNumbers
 from styx.protocol.frames import Failure, Result
 from styx.relational.index_range import Group, IndexRange, Position, RowKey, TableIndex
 from styx.relational.partition_index import PartitionIndex
 from styx.state.sorted_index import SortedIndex
-from styx.worker import range_validation, validation, waits
+from styx.worker import current_cell, footprint, range_read, range_validation, validation, waits
 from styx.worker.calls_together import CallsTogether
+from styx.worker.footprint import RowCell
 from styx.worker.slot import Slot
 from styx.worker.transaction_rows import TransactionRows
 from styx.worker.written_rows import WrittenIndex, WrittenRows
@@ -51,9 +53,9 @@ def partition_wide_ranges_are_not_validated(patch: pytest.MonkeyPatch) -> None:
     original = range_validation.conflicts_of_ranges
 
     def conflicts_of_ranges(slot: Slot, accesses: Iterable[tuple[int, Access]], gone: Container[int]) -> set[int]:
-        for footprint in slot.querying:
-            assert footprint.rows is not None
-            footprint.rows.ranges = [each for each in footprint.rows.ranges if not _is_wide(each[1].index)]
+        for each in slot.querying:
+            assert each.rows is not None
+            each.rows.ranges = [found for found in each.rows.ranges if not _is_wide(found[1].index)]
         return original(slot, accesses, gone)
 
     patch.setattr(validation, "conflicts_of_ranges", conflicts_of_ranges)
@@ -77,6 +79,36 @@ def commits_do_not_reach_partition_wide_indexes(patch: pytest.MonkeyPatch) -> No
             original(self, key, before, after)
 
     patch.setattr(SortedIndex, "move", move)
+
+
+def partition_wide_ranges_do_not_collide(patch: pytest.MonkeyPatch) -> None:
+    read, wrote = TransactionRows.read, TransactionRows.wrote
+
+    def without_read(self: TransactionRows, chain: bytes, wanted: IndexRange) -> bool:
+        return read(self, chain, wanted) and not _is_wide(wanted.index)
+
+    def without_write(self: TransactionRows, chain: bytes, cell: RowCell) -> bool:
+        return wrote(self, chain, cell) and not all(_is_wide(wanted.index) for _, wanted in self.ranges)
+
+    patch.setattr(TransactionRows, "read", without_read)
+    patch.setattr(TransactionRows, "wrote", without_write)
+
+
+def rows_of_a_partition_come_in_the_order_of_their_primary_keys(patch: pytest.MonkeyPatch) -> None:
+    """Not of their entities' keys first."""
+    original = range_read.read_range
+
+    def by_primary_key(slot: Slot, wanted: IndexRange, n_slots: int, layers: Any) -> Any:
+        found = original(slot, wanted, n_slots, layers)
+        return sorted(found, key=lambda entry: entry[1][::-1]) if _is_wide(wanted.index) else found
+
+    patch.setattr(footprint, "read_range", by_primary_key)
+    patch.setattr(current_cell, "read_range", by_primary_key)
+
+
+def a_partition_function_may_call_any_partition(patch: pytest.MonkeyPatch) -> None:
+    """The serial reference allows it as well: but it runs one partition after the other."""
+    patch.setattr(PartitionContext, "_check_here", lambda self, operator, key: None)
 
 
 # Calls on all partitions are one wait ------------------------------------------------------------------------
@@ -136,17 +168,6 @@ def calls_that_functions_at_once_make_are_not_added_up(patch: pytest.MonkeyPatch
     patch.setattr(CallsTogether, "take", take)
 
 
-def a_function_that_did_not_end_behind_a_failure_is_not_recorded(patch: pytest.MonkeyPatch) -> None:
-    original = CallsTogether.take
-
-    def take(self: CallsTogether, result: Result) -> bool:
-        ended = original(self, result)
-        self.cut = False
-        return ended
-
-    patch.setattr(CallsTogether, "take", take)
-
-
 def _is_wide(index: TableIndex) -> bool:
     return isinstance(index, PartitionIndex)
 
@@ -158,13 +179,15 @@ MUTATIONS: list[Mutation] = [
     partition_wide_ranges_are_not_validated,
     partition_wide_queries_do_not_see_own_writes,
     commits_do_not_reach_partition_wide_indexes,
+    partition_wide_ranges_do_not_collide,
+    rows_of_a_partition_come_in_the_order_of_their_primary_keys,
+    a_partition_function_may_call_any_partition,
     the_first_failure_to_come_counts,
     the_last_failure_counts,
     a_failure_does_not_wait_for_the_other_calls,
     results_come_in_the_order_of_their_arrival,
     what_functions_at_once_call_does_not_collide,
     calls_that_functions_at_once_make_are_not_added_up,
-    a_function_that_did_not_end_behind_a_failure_is_not_recorded,
 ]
 
 

@@ -1,7 +1,8 @@
 """Mutation proof for rows and ranges: each rule of theirs, broken on purpose, is caught by the simulator.
 
 Two rules cannot be told apart by what transactions give: a range that is validated too strictly only sends transactions
-to the lock phase, and one that collides too easily only to sequential mode. `tests/worker/` has these.
+to the lock phase, and one that collides too easily only to sequential mode. `tests/worker/` has these. It has those of
+`ChangedEntries` as well, because rounds over rows that leave something out are rare here.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from styx.state.sorted_index import SortedIndex
 from styx.state.table import Table
 from styx.worker import current_cell, footprint, range_read, range_validation, validation
 from styx.worker.footprint import Footprint, RowCell
+from styx.worker.incremented_row import AnyRow, IncrementedRow
 from styx.worker.local_cells import LocalCell, LocalCells, LocalRow
 from styx.worker.lock_phase import SlotLockPhase
 from styx.worker.range_read import Layers, read_range
@@ -72,7 +74,7 @@ def a_range_minds_only_rows_that_move(patch: pytest.MonkeyPatch) -> None:
 def a_membership_minds_no_row_that_moves(patch: pytest.MonkeyPatch) -> None:
     original = images_of
 
-    def images(cell: RowCell, index: TableIndex, n_slots: int) -> Images:
+    def images(cell: AnyRow, index: TableIndex, n_slots: int) -> Images:
         return Images(original(cell.key, cell.images(), index, n_slots).entries, False)
 
     patch.setattr(range_validation, "images", images)
@@ -125,7 +127,7 @@ def a_write_before_the_query_does_not_collide(patch: pytest.MonkeyPatch) -> None
 def a_write_behind_the_query_does_not_collide(patch: pytest.MonkeyPatch) -> None:
     original = TransactionRows.wrote
 
-    def wrote(self: TransactionRows, chain: bytes, cell: RowCell) -> bool:
+    def wrote(self: TransactionRows, chain: bytes, cell: AnyRow) -> bool:
         original(self, chain, cell)
         return False
 
@@ -266,7 +268,7 @@ def what_aborted_is_in_the_index(patch: pytest.MonkeyPatch) -> None:
         for table, cells in slot.cells_by_operator():
             indexes = slot.state.table(table)._indexes
             for cell in cells:
-                if isinstance(cell, RowCell) and cell.written and cell.footprint.tid in left:
+                if isinstance(cell, RowCell | IncrementedRow) and cell.written and cell.footprint.tid in left:
                     for index in indexes.values():
                         index.move(cell.key, None, cell.value)
 

@@ -16,7 +16,7 @@ from styx.relational.row_type import RowType
 from styx.state.slot_state import SlotState
 from styx.state.table import Table
 from styx.worker.footprint import Footprint, RowCell
-from styx.worker.incremented_row import IncrementedRow
+from styx.worker.incremented_row import AnyRow, IncrementedRow
 from styx.worker.slot import Slot
 from tests.worker.test_footprint import footprint
 
@@ -58,9 +58,9 @@ class Transaction:
         self.footprint.here = self.slot
 
     @property
-    def cell(self) -> RowCell:
+    def cell(self) -> AnyRow:
         cell = self.slot.cell(self.footprint, ROWS, KEY)
-        assert isinstance(cell, RowCell)
+        assert isinstance(cell, RowCell | IncrementedRow)
         return cell
 
     def read(self, chain: str) -> int | None:
@@ -262,3 +262,23 @@ def _arrival(random: Random, programs: dict[str, list[tuple[str, int]]]) -> list
         order.append(random.choice(ready))
         left[order[-1]] -= 1
     return order
+
+
+def test_looking_again_and_again_costs_no_sum_of_all_increments(monkeypatch: pytest.MonkeyPatch) -> None:
+    added = 0
+    original = Increment.add_to
+
+    def counted(self: Increment, data: object) -> None:
+        nonlocal added
+        added += 1
+        original(self, data)
+
+    monkeypatch.setattr(Increment, "add_to", counted)
+    row = Transaction()
+    row.scan("")
+    for number in range(200):
+        row.add("", 1)
+        assert row.read("") == 11 + number
+        assert row.scan("") == [11 + number]
+    assert row.read("0") == 210
+    assert added == 200

@@ -147,3 +147,19 @@ def test_a_round_runs_in_slices_and_ends_the_same() -> None:
         assert (outcome.failure, outcome.result) == (expected.failure, expected.result)
         assert outcome.writes == expected.writes
     assert sliced.run(5) == 5, "a round that is over takes nothing of a slice"
+
+
+def test_a_query_runs_again_only_if_a_row_of_its_range_is_another_one() -> None:
+    transactions = {
+        1: ("a0", "row 1 5; send b1 (add 1)"),
+        2: ("a0", "rows 0 9"),
+        3: ("a0", "rows 50 99"),
+        4: ("c0", "rows 0 9"),
+    }
+    _, lock = locked(transactions, {})
+    assert [lock.outcomes[tid].result for tid in (2, 3, 4)] == [b"\x01", b"\x00", b"\x00"]
+    before = dict(lock.outcomes)
+    lock.next_round(1, {1}, ())
+    lock.run(EVERYTHING)
+    assert [lock.outcomes[tid] is before[tid] for tid in (2, 3, 4)] == [False, True, True]
+    assert lock.outcomes[2].result == b"\x00"

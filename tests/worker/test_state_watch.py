@@ -66,7 +66,7 @@ def found(*operators: Operator) -> StateFindings:
     watchdog.start()
     try:
         app = App("bank", [*operators, Operator("other")])
-        watch = StateWatch(1, app, 1, LIMITS, [slot], running)
+        watch = StateWatch(1, app, 1, LIMITS, [slot], running, app)
         while not (told := watch.run(1, 50)):
             pass
     finally:

@@ -1,0 +1,148 @@
+"""Views over all entities: a group lies on the slot of its value, and is kept by the transactions that change its rows.
+
+The entities of a view's internal operator are the groups; each has one row. A change of a row implies a call that adds
+to its group. These calls only add, so in whatever order they run the sum is the same, and transactions that count in
+one group do not conflict. A read of a group is a call, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from styx.errors import BadKey, BadQuery, UnsupportedValue
+from styx.model.consequence import Consequence, ImpliedCall
+from styx.model.internal_operator import INTERNAL_MARK, InternalOperator
+from styx.model.row_store import RowStore
+from styx.model.rows import check_table
+from styx.model.waiting import GROUP, suspend
+from styx.relational.index_range import RowKey
+from styx.relational.view import Share, View, added
+from styx.values.codec import shown
+
+if TYPE_CHECKING:
+    from styx.model.context import Context
+    from styx.model.partitioning import Key
+    from styx.relational.table import Table
+
+ADD: Final = "add"
+READ: Final = "read"
+_ALL: Final = 0
+"""The entity of a view whose rows are one group."""
+
+
+class AppView(Consequence):
+    """What keeps a view with `scope="app"`, whose table it makes of an empty one."""
+
+    __slots__ = ("operator", "view")
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        source, columns = view.source, ",".join(column.name for column in view.groups)
+        name = INTERNAL_MARK.join([source.operator, source.name, f"{view.name}({columns})"])
+        kinds = tuple([column.kind.compared_as for column in view.groups if column.kind is not None])
+        self.operator = InternalOperator(name, kinds if len(kinds) > 1 else kinds[0] if kinds else int)
+        table = view.table
+        key_space = self.operator.key_space
+        table.declare(
+            name,
+            max(len(kinds), 1),
+            view.name,
+            view.row_type,
+            key=(),
+            partition_of=key_space.partition_of_flat,
+            view_rule=view,
+        )
+        self.operator.tables[view.name] = table
+        self._register()
+
+    def _register(self) -> None:
+        view = self.view
+
+        async def add(ctx: Context, values: list[Any]) -> None:
+            """Rows have come to this group, or left it."""
+            group = self._group_of(ctx.key)
+            store = RowStore(ctx, ctx.operator, ctx.key)
+            store.add(view.table, store.entity, view.increment(Share(group, view.values_from(values))))
+
+        async def read(ctx: Context) -> list[Any] | None:
+            """The values of the group, None if it has no rows."""
+            store = RowStore(ctx, ctx.operator, ctx.key)
+            data = store.read(view.table, store.entity)
+            return None if data is None else _sent(view.values_of(store.decoded(view.table, store.entity, data)))
+
+        self.operator.register(add)
+        self.operator.register(read, read_only=True)
+
+    def calls(self, key: RowKey, old: Any, new: Any) -> Iterable[ImpliedCall]:
+        """As `Consequence.calls`; raises as `View.share`, and `UnsupportedValue` for a group that can be no key."""
+        return [
+            ImpliedCall(self.operator, ADD, self.entity_of(share.group), (_sent(share.values),))
+            for share in self.view.shares(old, new)
+        ]
+
+    def entity_of(self, group: RowKey) -> Key:
+        """The entity that keeps a group; raises `UnsupportedValue`."""
+        try:
+            return self.operator.check_key(group if len(group) > 1 else group[0] if group else _ALL)
+        except BadKey as error:
+            raise UnsupportedValue(f"{self.view.named}: {shown(group)} can be no group: {error}") from None
+
+    def minds(self, name: str) -> bool:
+        """As `Consequence.minds`."""
+        return self.view.minds(name)
+
+    @property
+    def entries(self) -> Table:
+        """As `Consequence.entries`."""
+        return self.view.table
+
+    def derived(self, rows: Iterable[tuple[RowKey, bytes]]) -> dict[RowKey, bytes]:
+        """As `Consequence.derived`."""
+        view = self.view
+        decode, encode = view.source.row_type.decode, view.table.row_type.encode
+        found: dict[RowKey, tuple[Any, ...]] = {}
+        for _, data in rows:
+            share = view.share(decode(data))
+            if share is not None:
+                before = found.get(share.group)
+                found[share.group] = share.values if before is None else tuple(map(added, before, share.values))
+        return {group or (_ALL,): encode(view.group_row(Share(group, values))) for group, values in found.items()}
+
+    def _group_of(self, key: Key) -> RowKey:
+        if not self.view.groups:
+            return ()
+        return key if type(key) is tuple else (key,)
+
+
+def _sent(values: tuple[Any, ...]) -> list[Any]:
+    """Values as arguments and results have them: a Decimal as its text."""
+    return [str(value) if type(value) is Decimal else value for value in values]
+
+
+async def group(context: Context, table: Any, values: tuple[Any, ...]) -> Any:
+    """The coroutine of `Context.group`."""
+    check_table(context, table, getattr(table, "operator", ""))
+    try:
+        view = table.view_rule
+        if view is None or view.scope != "app":
+            raise BadQuery(
+                f'ctx.group is for views with scope="app", and {table.full_name} is none: read it by ctx.rows(…)'
+            )
+        keeper = _keeper(view)
+        key = view.asked(values)
+        entity = keeper.entity_of(key)
+    except Exception as error:  # noqa: BLE001 - a value's own code can run here
+        raise context._doomed(error) from None
+    request = context._sync_call(keeper.operator, READ, entity, ())
+    data = await suspend(request)
+    found = request.call.function.decode_result(data)
+    return view.nothing(key) if found is None else view.group_row(Share(key, view.values_from(found)))
+
+
+def _keeper(view: View) -> AppView:
+    return next(each for each in view.source.consequences if isinstance(each, AppView) and each.view is view)
+
+
+group.__qualname__ = GROUP

@@ -1,0 +1,105 @@
+"""Views over all entities: kept by implied calls, read by a call, in one transaction with the rows that they count."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import pytest
+
+from styx import App, Context, Operator
+from styx.errors import TransactionAborted
+from styx.testing import embedded_cluster
+
+pytestmark = pytest.mark.anyio
+
+
+class Order(msgspec.Struct):
+    id: int
+    seller: str | None
+    cents: int = 0
+    price: Decimal | None = None
+    seat: int = 1
+
+
+shop = Operator("shop")
+orders: Any = shop.table("orders", Order, key="id")
+by_seller: Any = orders.view("by_seller", group_by="seller", sum=("cents", "price"), scope="app")
+by_seat: Any = orders.view("by_seat", group_by=("seller", "seat"), where=lambda row: row.cents > 0, scope="app")
+everything: Any = orders.view("everything", scope="app")
+here: Any = orders.view("here")
+reader = Operator("reader", key_type=int)
+
+
+@shop.register
+async def put(ctx: Context, rows: list[Order]) -> None:
+    for row in rows:
+        await ctx.rows(orders).put(row)
+
+
+@shop.register
+async def remove(ctx: Context, id: int, fail: bool = False) -> None:
+    await ctx.rows(orders).delete(id)
+    if fail:
+        raise RuntimeError("no")
+
+
+@reader.register(read_only=True)
+async def look(ctx: Context, seller: str = "s") -> list[Any]:
+    group = await ctx.group(by_seller, seller)
+    return [group.count, group.cents, group.price, (await ctx.group(by_seat, seller, 1)).count]
+
+
+@reader.register(read_only=True)
+async def all_of(ctx: Context) -> int:
+    return int((await ctx.group(everything)).count)
+
+
+@reader.register
+async def wrong(ctx: Context, what: str) -> None:
+    if what == "too few":
+        await ctx.group(by_seat, "s")
+    elif what == "type":
+        await ctx.group(by_seller, 7)
+    elif what == "rows":
+        await ctx.rows(by_seller).get("s")
+    elif what == "of entities":
+        await ctx.group(here)
+    elif what == "forgotten":
+        ctx.group(by_seller, "s")  # type: ignore[unused-coroutine]  # the mistake that is tested
+
+
+async def test_groups_count_the_rows_of_all_entities() -> None:
+    async with embedded_cluster(App("shop", [shop, reader]), n_slots=4) as cluster:
+        for entity in ("a", "b", "c"):
+            await cluster.call(shop, entity, put, [Order(1, "s", 5, Decimal("0.1")), Order(2, "t"), Order(3, None)])
+        assert await cluster.call(reader, 1, look) == [3, 15, "0.3", 3]
+        assert await cluster.call(reader, 1, look, "t") == [3, 0, "0", 0]
+        assert await cluster.call(reader, 1, look, "nobody") == [0, 0, "0", 0]
+        assert await cluster.call(reader, 2, all_of) == 9
+        await cluster.call(shop, "a", put, [Order(1, "t", 7), Order(3, "s")])
+        assert await cluster.call(reader, 1, look) == [3, 10, "0.2", 2]
+        with pytest.raises(TransactionAborted, match="no"):
+            await cluster.call(shop, "b", remove, 1, True)
+        for entity in ("a", "b", "c"):
+            for id in (1, 2, 3):
+                await cluster.call(shop, entity, remove, id)
+        assert await cluster.call(reader, 1, look) == [0, 0, "0", 0]
+        assert cluster.state() == {}, "a group without rows is not there"
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("too few", r"a group of view 'by_seat' of table shop/orders is \(seller, seat\), got 1 values"),
+        ("type", "column 'seller' is of type str, and was compared with 7"),
+        ("rows", r"view 'by_seller' of table shop/orders is over all entities: read a group by ctx.group\(view, …\)"),
+        ("of entities", r'ctx.group is for views with scope="app"'),
+        ("forgotten", "did not await its ctx.group of"),
+    ],
+)
+async def test_what_is_refused(what: str, why: str) -> None:
+    async with embedded_cluster(App("shop", [shop, reader])) as cluster:
+        with pytest.raises(TransactionAborted, match=why):
+            await cluster.call(reader, 1, wrong, what)
