@@ -95,7 +95,7 @@ class View:
         after = None if new is None else self.share(new)
         if before is None:
             return [] if after is None else [after]
-        less = Share(before.group, tuple([-value for value in before.values]))
+        less = Share(before.group, tuple(map(_negated, before.values)))
         if after is None:
             return [less]
         if after.group != before.group:
@@ -173,6 +173,11 @@ def added(one: Any, other: Any) -> Any:
     if type(one) is Decimal or type(other) is Decimal:
         return _EXACT.add(one, other)
     return one + other
+
+
+def _negated(value: Any) -> Any:
+    """Exactly: `-value` would round a Decimal by the app's own context."""
+    return value.copy_negate() if type(value) is Decimal else -value
 
 
 def _zero(column: Column) -> Any:

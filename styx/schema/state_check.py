@@ -16,11 +16,21 @@ from typing import Any, Final, Protocol, TypeVar
 from msgspec.structs import replace
 
 from styx.errors import FunctionTooLong, describe
+from styx.model.agenda import decode_entry
 from styx.model.app import App
 from styx.model.internal_operator import is_internal
 from styx.model.limits import Limits
 from styx.model.operator import Operator
-from styx.model.table_names import entities_of, entry_name, holds_rows, holds_sequences, holds_view, owner_of
+from styx.model.table_names import (
+    entities_of,
+    entry_name,
+    holds_agenda,
+    holds_dead,
+    holds_rows,
+    holds_sequences,
+    holds_view,
+    owner_of,
+)
 from styx.schema.conversion import renames
 from styx.schema.description import table_gone
 from styx.schema.parents import Needed, There, needed_by, those_there
@@ -177,8 +187,23 @@ class StateCheck:
             self._look_at_rows(slot, operator, name, table, self._found(slot, operator, name, keys))
         elif holds_sequences(name):
             self._found(slot, operator, name, keys)  # their numbers are read by no code of the app
+        elif holds_agenda(name):
+            self._look_at_calls(name, table, self._found(slot, operator, name, keys))
+        elif holds_dead(name):
+            self._found(slot, operator, name, keys)  # whoever tries them again is told what is wrong then
         else:
             self._look_at_values(operator, name, table, self._found(slot, operator, name, keys))
+
+    def _look_at_calls(self, name: str, table: Table, keys: list[Any]) -> None:
+        for key in keys:
+            entry = decode_entry(table[key])
+            called = self.app.operators.get(entry.operator)
+            if called is None or not called.has(entry.function):
+                self._offends(
+                    name,
+                    key,
+                    f": it calls {entry.operator}.{entry.function} later, which the new version does not have",
+                )
 
     def _look_at_values(self, operator: Operator, name: str, table: Table, keys: list[Any]) -> None:
         reader = self._readers[name]

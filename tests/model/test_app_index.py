@@ -10,8 +10,11 @@ import msgspec
 import pytest
 
 from styx import App, ConfigurationError, Context, Index, Operator, PartitionContext, TransactionAborted
+from styx.deployment.package import pack_code, unpack_code
+from styx.errors import BadQuery
 from styx.messages import Request
 from styx.model.app_index import AppIndex, app_index
+from styx.schema.description import describe
 from styx.testing import EmbeddedCluster, SerialReference, embedded_cluster
 
 pytestmark = pytest.mark.anyio
@@ -92,12 +95,15 @@ async def looks_up(ctx: PartitionContext) -> None:
 
 @ask.register(read_only=True)
 async def by_email(ctx: Context, email: str) -> list[Any]:
-    return await ctx.find(users, "by_email", email=email)
+    found: list[Any] = await ctx.find(users, "by_email", email=email)
+    return found
 
 
 @ask.register(read_only=True)
 async def by_city(ctx: Context, city: str, first: int = 0, last: int = 0) -> list[Any]:
-    return await ctx.find(users, "by_city", {"city": city}, born=datetime.date(2000, 1, 1), first=first, last=last)
+    born = datetime.date(2000, 1, 1)
+    found: list[Any] = await ctx.find(users, "by_city", {"city": city}, born=born, first=first, last=last)
+    return found
 
 
 @ask.register
@@ -243,3 +249,23 @@ def test_declarations_that_cannot_work_are_refused() -> None:
 
 def test_an_index_is_found_by_its_name() -> None:
     assert app_index(users, "by_city").operator.name == "group*users*by_city(city,born)"
+
+
+def test_a_package_has_the_index() -> None:
+    again = unpack_code(pack_code(app).payload)
+    assert list(again.internal_tables) == list(app.internal_tables)
+    assert describe(again).operators["group"].tables["users"].indexes == [
+        "by_email: equal=email; unique over the app",
+        "by_city: equal=city, born; over the app",
+    ]
+
+
+def test_explanations_name_the_calls() -> None:
+    assert users.explain(by="by_email", email="x") == (
+        "group/users: email='x'\n"
+        "  looks up the index 'by_email', which is over the app: one call, of the entity of the value\n"
+        "  gives the keys of the rows, in their order; the rows are read by calls to their entities\n"
+        "  conflicts with transactions that insert, delete or change a row that has the value, or had it"
+    )
+    with pytest.raises(BadQuery, match="names a value for each of its columns"):
+        users.explain(by="by_city", city="x")
