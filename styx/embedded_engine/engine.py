@@ -30,6 +30,7 @@ from styx.embedded_engine.ports import WORKER_ID, EngineJournal, NoOperator, One
 from styx.embedded_engine.recovery import ReplayWatch, Start
 from styx.embedded_engine.storage import Storage
 from styx.errors import ConfigurationError, EngineFailed, NotSent, StyxError
+from styx.host.alarm import Alarm
 from styx.host.background import Background
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.event_dump import CoordinatorCore
@@ -215,6 +216,7 @@ class EmbeddedEngine:
         self.maker = RequestMaker(router, self.limits.request_bytes_max)
         self._external_log = ExternalLog(log, self.n_slots)
         self._externals = ExternalFunctions(loop, self.limits, self._fail, self.reports.external)
+        self._alarm = Alarm(log.now_us)
         objects = Objects(storage.store, self._background.submit)
         self.replay = ReplayWatch(storage.log, self.app_change, self.reports, counters)
         self._start = Start(self.worker, storage, self._background, self.app_change, self._external_log, self._fail)
@@ -227,6 +229,7 @@ class EmbeddedEngine:
                 self._start,
                 self.replay,
                 self._externals,
+                self._alarm,
             ),
             passes.to_worker,
         )
@@ -448,6 +451,7 @@ class EmbeddedEngine:
         self._passes.stop()
         self.app_change.end()
         self._externals.stop()
+        self._alarm.stop()
         if self._snapshot_timer is not None:
             self._snapshot_timer.cancel()
         self._intake.end(reason)

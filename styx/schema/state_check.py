@@ -16,11 +16,21 @@ from typing import Any, Final, Protocol, TypeVar
 from msgspec.structs import replace
 
 from styx.errors import FunctionTooLong, describe
+from styx.model.agenda import decode_entry
 from styx.model.app import App
 from styx.model.internal_operator import is_internal
 from styx.model.limits import Limits
 from styx.model.operator import Operator
-from styx.model.table_names import entities_of, entry_name, holds_rows, holds_sequences, holds_view, owner_of
+from styx.model.table_names import (
+    entities_of,
+    entry_name,
+    holds_agenda,
+    holds_dead,
+    holds_rows,
+    holds_sequences,
+    holds_view,
+    owner_of,
+)
 from styx.schema.conversion import renames
 from styx.schema.description import table_gone
 from styx.schema.parents import Needed, There, needed_by, those_there
@@ -83,7 +93,11 @@ class StateCheck:
         self._forget()
 
     def add(self, slot: int, operator: str, table: Table, keys: Iterable[Any] | None = None) -> None:
-        """To check: all entries that a table of a slot has when it is its turn, or those of `keys`."""
+        """To check: all entries that a table of a slot has when it is its turn, or those of `keys`; not what rows imply
+        elsewhere, which is made anew of them when the version begins.
+        """
+        if is_internal(owner_of(operator)):
+            return
         self._present.setdefault(slot, {})[operator] = table
         self._todo.append((slot, operator, table, None if keys is None else list(keys)))
 
@@ -163,8 +177,6 @@ class StateCheck:
 
     def _look_at(self, slot: int, name: str, table: Table, keys: list[Any]) -> None:
         operator = self.app.operators.get(owner_of(name))
-        if is_internal(owner_of(name)):
-            return  # made anew of the rows when the version begins
         if name in self.app.drops:
             self._discarded[name] = self._discarded.get(name, 0) + len(keys)
         elif operator is None:
@@ -177,8 +189,23 @@ class StateCheck:
             self._look_at_rows(slot, operator, name, table, self._found(slot, operator, name, keys))
         elif holds_sequences(name):
             self._found(slot, operator, name, keys)  # their numbers are read by no code of the app
+        elif holds_agenda(name):
+            self._look_at_calls(name, table, self._found(slot, operator, name, keys))
+        elif holds_dead(name):
+            self._found(slot, operator, name, keys)  # whoever tries them again is told what is wrong then
         else:
             self._look_at_values(operator, name, table, self._found(slot, operator, name, keys))
+
+    def _look_at_calls(self, name: str, table: Table, keys: list[Any]) -> None:
+        for key in keys:
+            entry = decode_entry(table[key])
+            called = self.app.operators.get(entry.operator)
+            if called is None or not called.has(entry.function):
+                self._offends(
+                    name,
+                    key,
+                    f": it calls {entry.operator}.{entry.function} later, which the new version does not have",
+                )
 
     def _look_at_values(self, operator: Operator, name: str, table: Table, keys: list[Any]) -> None:
         reader = self._readers[name]
