@@ -31,6 +31,7 @@ from styx.errors import FunctionTooLong, ReadOnlyViolation, StyxError
 from styx.log.base import Stream
 from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
+from styx.model.app_index import AppIndex
 from styx.model.delivery import delivery_name
 from styx.schema.view_rebuilding import rebuilt_views
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, SlotBatch, SnapshotNote, Verdicts, decode, encode
@@ -267,6 +268,9 @@ class Simulation:
             there = tables.get(consequence.entries.full_name, {})
             made = consequence.derived(tables.get(table.full_name, {}).items())
             assert there == made, f"entries of {table.full_name} are not those of its rows: {there} {made}"
+            if isinstance(consequence, AppIndex) and consequence.declared.unique:
+                values = {key[: consequence.entries.entity_parts] for key in there}
+                assert len(values) == len(there), f"a value stands twice in {consequence.entries}"
 
     def _remembered(self) -> dict[int, list[Any]]:
         """Idempotency keys by slot, the next to be forgotten first."""
