@@ -52,6 +52,7 @@ from typing import Any, Final
 import msgspec
 
 from proof.bank import account
+from proof.later_steps import give
 from proof.link_steps import LINK_STEPS, declare_links
 from proof.partition_steps import Sweep
 from proof.poisons import POISONS
@@ -308,6 +309,14 @@ async def _rows(program: Program, name: str, *operands: int) -> None:
     program.register = await ROW_STEPS[name](program.ctx, program.register, *operands)
 
 
+async def _later(program: Program, ms: int, n: int, target: list[Any], steps: list[Any]) -> None:
+    give(program.ctx, ms, n, *program.target(*target), steps)
+
+
+async def _withdraw(program: Program, n: int) -> None:
+    program.register = int(await program.ctx.cancel(f"t{n}"))
+
+
 async def _links(program: Program, name: str, *operands: Any) -> None:
     program.register = await LINK_STEPS[name](program.ctx, program.register, *operands)
 
@@ -375,6 +384,8 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "last": _last,
     "restart": _restart,
     "rows": _rows,
+    "later": _later,
+    "cancel": _withdraw,
     "links": _links,
     "all": _all,
     "survey": _survey,

@@ -68,6 +68,8 @@ def _operands(rng: Random, name: str, of_sums: bool = False) -> list[int]:
         return [id]
     if name in ("add", "group", "groups", "whole"):
         return [shelf]
+    if name == "find":
+        return [rng.randrange(RANKS)]
     if name == "guard":
         return [shelf, rng.randint(1, 6)]
     by_shelf = 1 if name in ("bump", "purge") else rng.randrange(2)

@@ -1,9 +1,10 @@
 """Steps on the rows of an entity, for the programs of `proof.chaos_app`: ["rows", name, …].
 
 Each operator has four tables with a few rows for an entity. A row has a shelf, in which an index looks, and a rank, by
-which that index orders. Rows of `tags` belong to the row of `marks` with their id, and no two of an entity have one
-tag. `sums` is kept as a view is: a row appears with the first that is counted, and vanishes with the last. `t` is the
-table's number; `i` is 0 for the primary key, 1 for the shelves; low and high are ids or ranks; `shelf`
+which that index orders. Rows of `marks` are found over all entities by their rank. Rows of `notes` are found by their
+tag, and no two of an operator have one tag. Rows of `tags` belong to the row of `marks` with their id, and no two of an
+entity have one tag. `sums` is kept as a view is: a row appears with the first that is counted, and vanishes with the
+last. `t` is the table's number; `i` is 0 for the primary key, 1 for the shelves; low and high are ids or ranks; `shelf`
 is of no account with the primary key.
 
     ["put", t, id, shelf, rank]           the row as it is said, whether it was there or not; `rank` plus the register
@@ -20,6 +21,7 @@ is of no account with the primary key.
     ["grow", t, id, n]                    adds n, and a weight by n and the register; the register is left
     ["tally", t, id, n]                   the same in `sums`, where the row begins and ends by itself
     ["group", t, shelf]                   register = what the view of `marks` has of it, with t = 2 that of `tags`
+    ["find", t, value]                    register = the rows of all entities with this rank, or with t = 1 this tag
     ["whole", t, shelf]                   likewise, of the shelf's rows of all entities; `t` is of no account
     ["groups", t, shelf]                  likewise, of all its groups in one number
 """
@@ -28,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
+from zlib import crc32
 
 import msgspec
 
@@ -64,10 +67,12 @@ def declare_tables(operator: Operator) -> None:
     """The tables of an operator that runs programs."""
     shelves = Index("shelves", equal="shelf", order="rank")
     across = Index("across", equal="shelf", order="rank", scope="partition")
-    marks = operator.table(TABLES[0], Row, key="id", indexes=[shelves, across])
+    by_rank = Index("by_rank", equal="rank", scope="app")
+    by_tag = Index("by_tag", equal="tag", unique=True, scope="app")
+    marks = operator.table(TABLES[0], Row, key="id", indexes=[shelves, across, by_rank])
     marks.view(VIEWS[0], group_by="shelf", where=_is_low, sum="rank")
     marks.view(VIEWS[2], group_by="shelf", where=_is_low, sum="rank", scope="app")
-    operator.table(TABLES[1], Row, key="id", indexes=[shelves, across])
+    operator.table(TABLES[1], Row, key="id", indexes=[shelves, across, by_tag])
     one_tag = Index("one_tag", equal="tag", unique=True)
     belongs = Ref("id", marks, on_delete="cascade")
     operator.table(TABLES[3], Row, key="id", indexes=[shelves])
@@ -205,6 +210,15 @@ async def _groups(ctx: Context, register: int, t: int, shelf: int) -> int:
     return register
 
 
+async def _find(ctx: Context, register: int, t: int, value: int) -> int:
+    table = ctx._env.app.table(row_table(ctx.operator, TABLES[int(t == 1)]))
+    asked = ctx.find(table, "by_tag", tag=value) if t == 1 else ctx.find(table, "by_rank", rank=value)
+    register = 4
+    for entity, id in await asked:
+        register = (register * 31 + crc32(str(entity).encode()) + id * 7) % MODULUS
+    return register
+
+
 ROW_STEPS: Final[Mapping[str, Callable[..., Awaitable[int]]]] = {
     "put": _put,
     "insert": _insert,
@@ -221,8 +235,9 @@ ROW_STEPS: Final[Mapping[str, Callable[..., Awaitable[int]]]] = {
     "tally": _tally,
     "group": _group,
     "groups": _groups,
+    "find": _find,
     "whole": _whole,
 }
 """Each takes the context, the register and the operands, and gives the register."""
-READS: Final = frozenset({"get", "count", "scan", "ids", "guard", "group", "groups", "whole"})
+READS: Final = frozenset({"get", "count", "scan", "ids", "guard", "group", "groups", "whole", "find"})
 """Steps that a read-only function may make."""

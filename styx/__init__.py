@@ -23,6 +23,7 @@ from styx.errors import (
     TransactionAborted,
 )
 from styx.messages import Reply, ReplyError
+from styx.model.agenda import Retry
 from styx.model.app import App
 from styx.model.bulk_load import LoadReport
 from styx.model.limits import Limits
@@ -66,6 +67,7 @@ __all__ = [
     "Reply",
     "ReplyError",
     "RequestRejected",
+    "Retry",
     "Rows",
     "StyxError",
     "Table",

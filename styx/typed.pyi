@@ -6,11 +6,13 @@ state without a declared type, and for a context without brackets: then everythi
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, overload
 
 from typing_extensions import TypeVar
 
+from styx.model.agenda import Retry
 from styx.model.context import Context as _Context
 from styx.model.entity_handle import EntityOfContext, EntityReference
 from styx.model.function_spec import UserFunction
@@ -329,6 +331,50 @@ class Context(_Context, Generic[K, S]):
     def call_async(self, operator: _Operator | str, function_name: str, key: Any, params: Any = ()) -> None: ...
     @overload
     def call_async(self, operator: str, function_name: UserFunction, key: Any, params: Any = ()) -> None: ...
+    @overload
+    def after_commit(
+        self,
+        operator: Operator[A, Any],
+        function_name: UserFunction,
+        key: A | list[Any],
+        params: tuple[Any, ...] | list[Any] = (),
+        *,
+        retry: Retry | None = None,
+    ) -> None: ...
+    @overload
+    def after_commit(
+        self,
+        operator: _Operator | str,
+        function_name: str | UserFunction,
+        key: Any,
+        params: Any = (),
+        *,
+        retry: Retry | None = None,
+    ) -> None: ...
+    @overload
+    def after(
+        self,
+        delay: timedelta,
+        operator: Operator[A, Any],
+        function_name: UserFunction,
+        key: A | list[Any],
+        params: tuple[Any, ...] | list[Any] = (),
+        *,
+        name: str | None = None,
+        retry: Retry | None = None,
+    ) -> None: ...
+    @overload
+    def after(
+        self,
+        delay: timedelta,
+        operator: _Operator | str,
+        function_name: str | UserFunction,
+        key: Any,
+        params: Any = (),
+        *,
+        name: str | None = None,
+        retry: Retry | None = None,
+    ) -> None: ...
     def rows(self, table: Table[V]) -> Rows[V]: ...
     def find(
         self,

@@ -26,6 +26,7 @@ from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
     AppendVerdicts,
+    CallGivenUp,
     CoordinatorSaid,
     EmitReplies,
     Event,
@@ -59,7 +60,7 @@ class EngineLoop:
         self._offsets = [0] * n_slots
         self._events: deque[Event] = deque()
         objects, world = Objects(MemoryStore(), _submit), _WorkerWorld(self)
-        ports = WorkerPorts(world, world, objects, world, world, world)
+        ports = WorkerPorts(world, world, objects, world, world, world, world)
         self._host = WorkerHost(self.worker, ports, self._events.append)
         core, members = Coordinator(n_slots, snapshot_interval_s=float("inf")), _CoordinatorWorld(self._events)
         self.coordinator = CoordinatorHost(core, members, members, objects, members, self._tell_coordinator)
@@ -137,6 +138,9 @@ class _WorkerWorld:
     def left(self, effect: ReportLeft) -> NoReturn:
         raise AssertionError(f"local functions stay in their slots: {effect.functions}")
 
+    def gave_up(self, effect: CallGivenUp) -> NoReturn:
+        raise AssertionError(f"nothing is given for later: {effect}")
+
     def skipped(self, effect: ReportPoison) -> NoReturn:
         raise AssertionError(f"a request cannot be decoded: {effect.reason}")
 
@@ -145,6 +149,9 @@ class _WorkerWorld:
 
     def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> NoReturn:
         raise AssertionError("there are no external functions")
+
+    def wake(self, due_us: int, told: Callable[[int], None]) -> NoReturn:
+        raise AssertionError("nothing is given for later")
 
 
 class _CoordinatorWorld:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from proof.later_steps import later_step
 from proof.odd_calls import CALLS, arguments_of, with_odd_calls
 from proof.random_links import random_links
 from proof.random_looks import looking_step, random_look
@@ -112,7 +113,8 @@ class Clients:
             request = _with_step(request, spins, _spinning_step)
         if numbers.random() < plan.sequences:
             request = _with_step(request, numbers, _sequence_step)
-        return request
+        laters = Random(f"laters of {request.request_id} {plan.seed}")
+        return _with_step(request, laters, later_step) if laters.random() < plan.laters else request
 
     def _near(self, request: Request) -> Request:
         """A local request, with steps from generators of its own."""

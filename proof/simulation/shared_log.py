@@ -14,6 +14,7 @@ from proof.simulation.virtual_time import VirtualTime
 from styx.log.base import Stream
 from styx.log.memory import MemoryLog
 from styx.messages import decode_reply
+from styx.model.delivery import delivery_name
 
 Identity = tuple[int, int]
 """A producer, and how often it was taken over before."""
@@ -108,6 +109,7 @@ class SharedLog:
             self.records.append(stream, partition, self.timestamp_us, payload)
         self.records.flush()
         if stream is Stream.REPLIES:
-            self.replies += len(payloads)
-            self.answered = max(self.answered, *(decode_reply(payload).epoch for payload in payloads))
+            replies = [decode_reply(payload) for payload in payloads]
+            self.replies += sum(delivery_name(reply.request_id) is None for reply in replies)
+            self.answered = max(self.answered, *(reply.epoch for reply in replies))
         arrived()

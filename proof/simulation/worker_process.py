@@ -35,6 +35,7 @@ from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
     AppendVerdicts,
+    CallGivenUp,
     CheckFurther,
     CoordinatorSaid,
     EmitReplies,
@@ -103,6 +104,8 @@ class WorkerProcess:
         """What it does when the coordinator lets it go."""
         self._inbox: deque[Event] = deque()
         self.core = Worker(worker, app, n_slots, limits)
+        self._alarms = 0
+        self._clock_error_us = 370_000 * (worker % 3) - 250_000
         self._halts = Random(f"{self.name} halts")
         self.stores_in(world.store.objects)
         self.poison: list[ReportPoison] = []
@@ -124,7 +127,7 @@ class WorkerProcess:
 
     def stores_in(self, store: Store) -> None:
         """Where its parts of snapshots go from now on; it loads from the deployment's store all the same."""
-        ports = WorkerPorts(self, self, Objects(store, self._submit), self, self, self)
+        ports = WorkerPorts(self, self, Objects(store, self._submit), self, self, self, self)
         self._host = WorkerHost(self.core, ports, self.give)
 
     def crash(self) -> None:
@@ -339,6 +342,11 @@ class WorkerProcess:
             self.refused(generation),
         )
 
+    @property
+    def all_told(self) -> bool:
+        """Whether all replies that it has emitted are in the log: nobody waits for those of deliveries."""
+        return not self._unacknowledged
+
     def when_durable(self, then: Callable[[], None]) -> None:
         """As `WorkerJournal.when_durable`."""
         self._when_durable(then, self._emitted)
@@ -448,6 +456,10 @@ class WorkerProcess:
         """As `Findings.left`."""
         self.world.left += sum(effect.functions.values())
 
+    def gave_up(self, effect: CallGivenUp) -> None:
+        """As `Findings.gave_up`."""
+        self.world.calls_given_up += 1
+
     def skipped(self, effect: ReportPoison) -> None:
         """As `Findings.skipped`."""
         self.poison.append(effect)
@@ -459,6 +471,16 @@ class WorkerProcess:
     def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
         """As `External.run`."""
         run_external(self, wanted, ended)
+
+    def wake(self, due_us: int, told: Callable[[int], None]) -> None:
+        """As `Wakes.wake`; each process has a clock of its own, which is a little wrong."""
+        self._alarms += 1
+        due_s = max(self.world.time.now_s, (due_us - self._clock_error_us) / 1e6)
+        self.world.time.at(due_s, self._ring, self._alarms, told)
+
+    def _ring(self, alarm: int, told: Callable[[int], None]) -> None:
+        if self.alive and alarm == self._alarms:
+            told(max(0, self.world.log.timestamp_us + self._clock_error_us))
 
     def ends(self, wanted: StoreSlots) -> LogEnds:
         """As `WorkerJournal.ends`."""

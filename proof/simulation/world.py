@@ -62,6 +62,7 @@ class World:
         self.passed_over = 0
         self.small_epochs = 0
         self.left = 0
+        self.calls_given_up = 0
         self.patch_rounds = PatchRounds(*plan.patch_rounds)
         self.intents: set[bytes] = set()
         self.outcomes: dict[bytes, bytes] = {}

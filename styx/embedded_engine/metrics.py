@@ -92,6 +92,14 @@ def _transactions(engine: EmbeddedEngine) -> Iterator[_Metric]:
     yield (families.CARRIED_AGAIN.name, "counter", families.CARRIED_AGAIN.text, again)
     left = engine.reports.left.by_function
     yield (families.LEFT.name, "counter", families.LEFT.text, [(f'{{function="{n}"}}', c) for n, c in left.items()])
+    dead = engine.reports.dead_calls.by_function
+    yield (
+        families.DEAD_CALLS.name,
+        "counter",
+        families.DEAD_CALLS.text,
+        [(f'{{function="{n}"}}', c) for n, c in dead.items()],
+    )
+    yield _gauge(*families.GIVEN_FOR_LATER, worker.given_for_later)
     yield _counter(*families.EPOCHS, counters.epochs)
     yield _counter(*families.POISON, counters.poison)
     yield _gauge("styx_epoch_size", "Transactions in the last epoch.", counters.epoch_size)

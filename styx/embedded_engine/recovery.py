@@ -24,6 +24,7 @@ from styx.reports.function_reports import FunctionReports
 from styx.snapshot.load import Unusable, load_state
 from styx.state.table import NEWEST
 from styx.worker.events import (
+    CallGivenUp,
     LoadState,
     NotResumed,
     ReplyDiffers,
@@ -157,6 +158,10 @@ class ReplayWatch:
     def left(self, effect: ReportLeft) -> None:
         """As `Findings.left`."""
         self._reports.left.add(effect.functions)
+
+    def gave_up(self, effect: CallGivenUp) -> None:
+        """As `Findings.gave_up`."""
+        self._reports.dead_calls.add(effect)
 
     def skipped(self, effect: ReportPoison) -> None:
         """As `Findings.skipped`."""

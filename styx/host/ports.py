@@ -26,6 +26,7 @@ from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
     AppendVerdicts,
+    CallGivenUp,
     EmitReplies,
     LoadState,
     NotResumed,
@@ -157,6 +158,9 @@ class Findings(Protocol):
     def left(self, effect: ReportLeft) -> None:
         """Transactions have left the slot in which their functions were declared to stay."""
 
+    def gave_up(self, effect: CallGivenUp) -> None:
+        """A call that was given for later is given up."""
+
     def skipped(self, effect: ReportPoison) -> None:
         """A request cannot be decoded."""
 
@@ -168,6 +172,15 @@ class External(Protocol):
         """Runs it, then gives its encoded `ExternalOutcome`."""
 
 
+class Wakes(Protocol):
+    """Who wakes a worker that waits for a time."""
+
+    def wake(self, due_us: int, told: Callable[[int], None]) -> None:
+        """Tells the time when it is `due_us`, in microseconds since 1970, or earlier; takes the place of the last such
+        order.
+        """
+
+
 class WorkerPorts(NamedTuple):
     """All that a worker's effects need."""
 
@@ -177,6 +190,7 @@ class WorkerPorts(NamedTuple):
     recovery: Recovery
     findings: Findings
     external: External
+    alarm: Wakes
 
 
 class Operator(Protocol):

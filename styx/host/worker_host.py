@@ -13,6 +13,8 @@ from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
     AppendVerdicts,
+    CallGivenUp,
+    ClockTold,
     Effect,
     EmitReplies,
     Event,
@@ -32,6 +34,7 @@ from styx.worker.events import (
     StoreSlots,
     SyncReplies,
     Tell,
+    WakeAt,
 )
 
 
@@ -54,7 +57,7 @@ class WorkerHost:
         give: Callable[[Event], None],
     ) -> None:
         self._core = core
-        self._links, self._journal, self._objects, self._recovery, findings, self._external = ports
+        self._links, self._journal, self._objects, self._recovery, findings, self._external, self._alarm = ports
         self._give = give
         self._do: dict[type, Callable[[Any], None]] = {
             SendFrame: ports.links.send,
@@ -70,7 +73,9 @@ class WorkerHost:
             SyncReplies: self._sync_replies,
             AppendExternal: self._append_external,
             RunExternal: self._run_external,
+            WakeAt: self._wake_at,
             ReportLeft: findings.left,
+            CallGivenUp: findings.gave_up,
             ReportPoison: findings.skipped,
         }
 
@@ -102,6 +107,9 @@ class WorkerHost:
     def _run_external(self, wanted: RunExternal) -> None:
         generation, key = wanted.generation, wanted.key
         self._external.run(wanted, lambda outcome: self._give(ExternalReturned(generation, key, outcome)))
+
+    def _wake_at(self, wanted: WakeAt) -> None:
+        self._alarm.wake(wanted.due_us, lambda now_us: self._give(ClockTold(now_us)))
 
     def _load(self, wanted: LoadState) -> None:
         self._recovery.load(wanted, self._give)

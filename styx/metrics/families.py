@@ -18,6 +18,8 @@ LOCKED: Final = Family("styx_lock_phase_transactions_total", "Transactions run a
 CARRIED: Final = Family("styx_carried_transactions_total", "Transactions that left their epoch unfinished.")
 CARRIED_AGAIN: Final = Family("styx_carried_again_total", "Carries of a transaction after its second, by function.")
 LEFT: Final = Family("styx_left_slot_transactions_total", "Transactions that left the slot of their local function.")
+DEAD_CALLS: Final = Family("styx_dead_calls_total", "Calls for later that were given up, by function.")
+GIVEN_FOR_LATER: Final = Family("styx_given_for_later", "Calls that were given for later and have not been made.")
 PATCH_ROUNDS: Final = Family("styx_patch_rounds_total", "Rounds of lock phases in which calls between slots changed.")
 GIVEN_UP: Final = Family(
     "styx_given_up_transactions_total", "Transactions carried because calls between slots went on changing."

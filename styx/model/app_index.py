@@ -57,11 +57,11 @@ class AppIndex(Consequence):
             """A row has come to this value, by 1, or left it, by -1."""
             rows = ctx.rows(entries)
             entry = await rows.get(tuple(key))
-            net = by if entry is None else entry.net + by
+            net = _counted(entry, by)
             if net > 0 and self.declared.unique:
-                for other in await rows.select(scan=True):
-                    if other.net > 0 and _key_of(other) != tuple(key):
-                        raise self._violation(ctx.key, tuple(key), _key_of(other))
+                other = _other(await rows.select(scan=True), tuple(key))
+                if other is not None:
+                    raise self._violation(ctx.key, tuple(key), other)
             if net:
                 await rows.put(row_type(*key, net))
             else:
@@ -144,6 +144,16 @@ class AppIndex(Consequence):
             if value is not None:
                 made[value + key] = encode(row_type(*key, 1))
         return made
+
+
+def _counted(entry: Any, by: int) -> int:
+    """How often a row has come to the value, more than it has left it."""
+    return by if entry is None else entry.net + by
+
+
+def _other(entries: list[Any], key: RowKey) -> RowKey | None:
+    """The key of another row than that of `key` that has the value."""
+    return next((_key_of(entry) for entry in entries if entry.net > 0 and _key_of(entry) != key), None)
 
 
 def _key_of(entry: Any) -> RowKey:

@@ -72,5 +72,9 @@ class Environment:
     tid: int
     timestamp_us: int
 
+    def place(self) -> tuple[int, bool]:
+        """(the epoch that the transaction is in, whether it runs in phase 3)."""
+        raise NotImplementedError
+
     def add_line(self, line: Line) -> None:
         """Keeps a line of `ctx.log`, which is written when the transaction has ended."""

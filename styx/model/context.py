@@ -28,6 +28,7 @@ from styx.errors import (
     ValueTooLarge,
 )
 from styx.model import read_only
+from styx.model.agenda import Retry
 from styx.model.app_search import find
 from styx.model.app_view import group
 from styx.model.call_limit import call_limit_error
@@ -36,6 +37,7 @@ from styx.model.cell import Cell, Environment
 from styx.model.entity_handle import EntityOfContext, entity_of
 from styx.model.function_log import FunctionLog
 from styx.model.function_spec import FunctionSpec, MadeCall
+from styx.model.giving import give
 from styx.model.limits import CALLS_PER_FUNCTION_MAX
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
@@ -44,7 +46,17 @@ from styx.model.rows import Rows
 from styx.model.sequence import EntitySequence
 from styx.model.signature import NO_ARGUMENTS
 from styx.model.unique_id import unique_id
-from styx.model.waiting import DONE, ExternalCall, SyncCall, call, call_all, call_external, forgotten, function_text
+from styx.model.waiting import (
+    DONE,
+    ExternalCall,
+    SyncCall,
+    call,
+    call_all,
+    call_external,
+    cancel,
+    forgotten,
+    function_text,
+)
 from styx.native.compiled import calls_more
 from styx.native.interpreted import native
 from styx.values.codec import encode_any, is_scalar, shown
@@ -389,6 +401,40 @@ class Context(msgspec.Struct, eq=False):
         except BaseException as error:  # noqa: BLE001 - an argument's own code can run here
             raise self._doomed(error) from None
         return ExternalCall(self, blake2b(identity, digest_size=16).digest(), function, args)
+
+    # Calls for later ---------------------------------------------------------------------------------------
+
+    def after_commit(
+        self, operator: Operator | str, function_name: Any, key: Any, params: Any = (), *, retry: Retry | None = None
+    ) -> None:
+        """Calls a function in a transaction of its own, once, soon after this one has committed.
+
+        The calls that one entity gives are made in the order in which they were given. Nothing waits for the result. An
+        abort is retried as `retry` says (5 attempts in all); then the call is kept among the dead ones.
+        """
+        give(self, operator, function_name, key, params, retry)
+
+    def after(
+        self,
+        delay: timedelta,
+        operator: Operator | str,
+        function_name: Any,
+        key: Any,
+        params: Any = (),
+        *,
+        name: str | None = None,
+        retry: Retry | None = None,
+    ) -> None:
+        """As `after_commit`, not before `ctx.now() + delay` (0 to 36,500 days). A call with a `name` takes the place
+        of the one that this entity has given under it and that has not been made; `cancel` withdraws it.
+        """
+        give(self, operator, function_name, key, params, retry, delay, name)
+
+    def cancel(self, name: str) -> Coroutine[Any, Any, bool]:
+        """Withdraws the call that this entity has given under `name`; gives False if none waits: it was made, or never
+        given.
+        """
+        return self._begin(cancel(self, name))
 
     # Deterministic facts -----------------------------------------------------------------------------------
 

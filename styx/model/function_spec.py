@@ -23,7 +23,13 @@ READ_ROWS_FUNCTION: Final = "<rows>"
 """The built-in function behind `client.rows`; likewise."""
 LOAD_ROWS_FUNCTION: Final = "<load rows>"
 """The built-in function behind `client.load_rows`; likewise."""
-BUILT_IN: Final = frozenset({LOAD_FUNCTION, READ_FUNCTION, READ_ROWS_FUNCTION, LOAD_ROWS_FUNCTION})
+DELIVER_FUNCTION: Final = "<deliver>"
+"""The built-in function that makes a call which was given for later; no request can name it."""
+PUT_OFF_FUNCTION: Final = "<put off>"
+"""The built-in function behind a delivery that failed; likewise."""
+BUILT_IN: Final = frozenset(
+    {LOAD_FUNCTION, READ_FUNCTION, READ_ROWS_FUNCTION, LOAD_ROWS_FUNCTION, DELIVER_FUNCTION, PUT_OFF_FUNCTION}
+)
 
 
 class Hints(NamedTuple):

@@ -146,8 +146,20 @@ class RowStatements:
 
     # Constraints -------------------------------------------------------------------------------------------
 
-    def _write(self, table: Table, key: RowKey, row: Any, data: bytes) -> None:
-        """Writes an encoded row that meets all constraints."""
+    def _write(
+        self,
+        table: Table,
+        key: RowKey,
+        row: Any,
+        data: bytes,
+        old: Any = None,
+        broken: Reference | None = None,
+    ) -> None:
+        """Writes an encoded row that meets all constraints.
+
+        `old`: the row in whose place it comes and whose constraints held: what did not change need not be asked again.
+        `broken`: a reference of the row whose parent has gone; the row may have the default already.
+        """
         if not table.constrained:
             self._change(table, key, data)
             return
@@ -155,34 +167,21 @@ class RowStatements:
         if table.checks or table.delicate:
             table.check(row, data)
         for index in table.unique:
-            self._check_unique(table, index, key, row)
+            if old is None or index.values(old) != index.values(row):
+                self._check_unique(table, index, key, row)
         for reference in table.references:
-            self._check_parent(table, reference, key, row)
+            if old is None or reference is broken or reference.parent_key(old) != reference.parent_key(row):
+                self._check_parent(table, reference, key, row)
         self._change(table, key, data)
 
     def _replace(self, table: Table, key: RowKey, old: Any, row: Any, broken: Reference | None = None) -> None:
-        """As `_write`, in the place of a row whose constraints held: what did not change need not be asked again.
-
-        `broken`: a reference of the row whose parent has gone; the row may have the default already.
-        """
+        """As `_write`, of a row that must have the key of `old`."""
         data = table.row_type.encode(row)
         if self._store.entity + table.parts_of(row) != key:
             raise BadQuery(
                 f"{self._named(table, key)}: its primary key cannot be changed; delete it and insert it anew"
             )
-        if not table.constrained:
-            self._change(table, key, data)
-            return
-        row = table.as_stored(row, data)
-        if table.checks or table.delicate:
-            table.check(row, data)
-        for index in table.unique:
-            if index.values(old) != index.values(row):
-                self._check_unique(table, index, key, row)
-        for reference in table.references:
-            if reference is broken or reference.parent_key(old) != reference.parent_key(row):
-                self._check_parent(table, reference, key, row)
-        self._change(table, key, data)
+        self._write(table, key, row, data, old, broken)
 
     def _check_unique(self, table: Table, index: ColumnIndex, key: RowKey, row: Any) -> None:
         """Reads whether another row has the place in a unique index, which has one row at most."""

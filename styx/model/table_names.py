@@ -1,10 +1,11 @@
 """The names of a slot's tables, and what belongs to whom: values, sequences and rows of an operator's entities.
 
-The table `cart` holds the values of the operator's entities, `cart/<sequences>` their sequences, and `cart/items` the
-rows of the declared table `items`, and `cart/<view open>` those of the view `open`, which the engine makes of other
-rows. No operator's name has a `/`, and no declared table has a `<` in its name. The key of a sequence or row begins
-with its entity's key. An entity *has state* if it has any of the three: then it must be
-found again, and its operator must stay. Only values count as entities.
+The table `cart` holds the values of the operator's entities, `cart/<sequences>` their sequences, `cart/<agenda>` the
+calls that they gave for later, `cart/<dead>` those of them that were given up, `cart/items` the rows of the declared
+table `items`, and `cart/<view open>` those of the view `open`, which the engine makes of other rows. No operator's name
+has a `/`, and no declared table has a `<` in its name. The key of all but a value begins with its entity's key. An
+entity *has state* if it has any of these: then it must be found again, and its operator must stay. Only values count as
+entities.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
+from styx.model.agenda import AGENDA_SUFFIX, DEAD_SUFFIX
 from styx.model.sequence import SEQUENCES_SUFFIX
 from styx.values.codec import shown
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from styx.model.operator import Operator
 
 _SEPARATOR: Final = "/"
+_NO_ROWS: Final = (SEQUENCES_SUFFIX, AGENDA_SUFFIX, DEAD_SUFFIX)
 _VIEW: Final = "/<view "
 
 
@@ -57,9 +60,19 @@ def holds_sequences(table: str) -> bool:
     return table.endswith(SEQUENCES_SUFFIX)
 
 
+def holds_agenda(table: str) -> bool:
+    """Whether the table holds calls that were given for later."""
+    return table.endswith(AGENDA_SUFFIX)
+
+
+def holds_dead(table: str) -> bool:
+    """Whether the table holds calls that were given up."""
+    return table.endswith(DEAD_SUFFIX)
+
+
 def holds_rows(table: str) -> bool:
     """Whether the table holds rows of a declared table."""
-    return _SEPARATOR in table and not table.endswith(SEQUENCES_SUFFIX)
+    return _SEPARATOR in table and not table.endswith(_NO_ROWS)
 
 
 def entities_of(operator: Operator, table: str, keys: Iterable[Any]) -> Iterable[Any]:
@@ -69,7 +82,7 @@ def entities_of(operator: Operator, table: str, keys: Iterable[Any]) -> Iterable
     """
     if holds_values(table):
         return keys
-    if holds_sequences(table):
+    if not holds_rows(table):
         if operator.key_type.scalar is not None:
             return [key[0] if len(key) == 2 else key for key in keys]
         return [key[:-1] for key in keys]

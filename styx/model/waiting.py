@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from styx.model.calls_to_all import calls_to_all
 from styx.model.function_spec import MadeCall
+from styx.model.giving import withdraw
 from styx.values.codec import decode_plain, shown
 from styx.values.reading import Reading
 
@@ -109,11 +110,17 @@ async def last_number(sequence: EntitySequence) -> int:
     return sequence._taken()
 
 
+async def cancel(context: Context, name: Any) -> bool:
+    """The coroutine of `Context.cancel`."""
+    return withdraw(context, name)
+
+
 # What Python calls a coroutine in its messages.
 for _coroutine, _called in (
     (call, "Context.call"),
     (call_all, "Context.call_all"),
     (call_external, "Context.call_external"),
+    (cancel, "Context.cancel"),
     (next_number, "EntitySequence.next"),
     (last_number, "EntitySequence.last"),
 ):
@@ -138,6 +145,8 @@ def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
         operator = getattr(begun["operator"], "name", begun["operator"])
         called = f"{_name(operator)}.{_name(begun['function'])}"
         return f"made a call to all partitions, {called}, and did not await it: write `await ctx.call_all(…)`"
+    if coroutine.cr_code is cancel.__code__:
+        return f"did not await its ctx.cancel({shown(begun['name'])}): write `await ctx.cancel(…)`"
     if coroutine.__qualname__ == FIND:
         return f"did not await its ctx.find by index {shown(begun['index'])}: write `await ctx.find(…)`"
     if coroutine.__qualname__ == GROUP:

@@ -5,6 +5,7 @@ Its entries are no rows of the table's slot: `styx.model.app_index` keeps them, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from styx.errors import BadQuery
@@ -46,7 +47,7 @@ class AppWideIndex:
             parts.append(kind.of(value))
         return tuple(parts)
 
-    def asked(self, values: dict[str, Any]) -> RowKey:
+    def asked(self, values: Mapping[str, Any]) -> RowKey:
         """As `value_of`, of the values that a look-up names by column; raises `BadQuery`."""
         names = [column.name for column in self.columns]
         if sorted(values) != sorted(names):

@@ -48,8 +48,8 @@ class Index:
     primary keys.
 
     `unique`: no two rows of an entity have the same values in all its columns. Rows with None in one of them are not
-    compared, as in SQL. `scope`: "entity", the rows of one entity, or "partition", those of all entities of a
-    partition, for partition functions, or "app", those of all entities of the app.
+    compared, as in SQL. `scope`: "entity", the rows of one entity; "partition", those of all entities of a partition,
+    for partition functions; or "app", those of all entities, for `ctx.find`.
     """
 
     __slots__ = ("equal", "name", "order", "scope", "unique")

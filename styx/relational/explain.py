@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from styx.relational.app_wide import AppWideIndex
 from styx.relational.query import Conditions, Plan, conditions_text
 
 if TYPE_CHECKING:
@@ -27,6 +28,18 @@ def explanation(table: Table, plan: Plan, conditions: Conditions) -> str:
         "  conflicts with transactions that insert, delete or change a row that is, or was, among those that it reads"
     )
     return "\n".join(lines)
+
+
+def explained_look_up(index: AppWideIndex, values: Conditions) -> str:
+    """The explanation of a look-up by an index over the app; raises `BadQuery` as the look-up would."""
+    return "\n".join(
+        [
+            f"{index.table}: {index.text_of(index.asked(values))}",
+            f"  looks up the index {index.name!r}, which is over the app: one call, of the entity of the value",
+            "  gives the keys of the rows, in their order; the rows are read by calls to their entities",
+            "  conflicts with transactions that insert, delete or change a row that has the value, or had it",
+        ]
+    )
 
 
 def _taken(plan: Plan, conditions: Conditions) -> str:

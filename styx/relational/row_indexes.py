@@ -106,7 +106,7 @@ def comparables(columns: tuple[Column, ...]) -> Callable[[Any], tuple[Any, ...]]
     if not columns:
         return _none
     if all(column.plain for column in columns):
-        get = attrgetter(*(column.name for column in columns))
+        get: Any = attrgetter(*(column.name for column in columns))
         return get if len(columns) > 1 else lambda row: (get(row),)
     pairs = [(column.name, column.stored) for column in columns]
     return lambda row: tuple([stored(getattr(row, name)) for name, stored in pairs])

@@ -15,7 +15,7 @@ from styx.relational.addable import Kinds, addable_kind, increment
 from styx.relational.app_wide import AppWideIndex
 from styx.relational.columns import Column
 from styx.relational.declarations import Check
-from styx.relational.explain import explanation
+from styx.relational.explain import explained_look_up, explanation
 from styx.relational.increment import Increment
 from styx.relational.index_range import RowKey
 from styx.relational.partition_index import PartitionIndex, PartitionOf, PartitionPlans
@@ -378,6 +378,9 @@ class Table:
         """Which index serves a query, what it reads, and with what it conflicts; raises as the query would."""
         if where:
             conditions = all_conditions(where, conditions)
+        for index in self.app_wide:
+            if index.name == by:
+                return explained_look_up(index, conditions)
         plan = self.plan(conditions, scan, by)
         plan.range_of((), conditions)
         return explanation(self, plan, conditions)

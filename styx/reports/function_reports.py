@@ -14,6 +14,7 @@ from typing import Any, Final
 from styx.errors import describe
 from styx.model.user_frames import Frame, UserFrames
 from styx.reports.carried import CarriedReports
+from styx.reports.dead_calls import DeadCalls
 from styx.reports.json_lines import FIELDS
 from styx.reports.left_slots import LeftSlots
 from styx.reports.mistakes import Mistake, Mistakes, Place, key_text, now, places, printable
@@ -37,6 +38,7 @@ class FunctionReports:
         self.mistakes = Mistakes()
         self.carried = CarriedReports()
         self.left = LeftSlots()
+        self.dead_calls = DeadCalls()
         self._later = later
         self._frames = UserFrames()
         self._allowance = Allowance(SHOWN_PER_SECOND_MAX)

@@ -13,6 +13,7 @@ from styx.errors import CheckViolation, UnsupportedValue, describe
 from styx.model.app_index import AppIndex
 from styx.model.app_view import AppView
 from styx.model.table_names import entry_name
+from styx.relational.foreign_reference import ForeignReference
 from styx.relational.index_range import RowKey
 from styx.relational.row_indexes import ColumnIndex
 from styx.relational.table import Table
@@ -25,13 +26,16 @@ RowsOf = Callable[[str], Rows]
 
 
 class RowRules:
-    """The rules of one table. `parents` are the full names of the tables that its rows refer to.
+    """The rules of one table. `parents` are the full names of the tables that its rows refer to. `notes_parents`: it
+    keeps what rows refer to in other entities, which only all slots together can hold against what is there.
 
     Of each place in a unique index the row is kept that was last seen there, so the memory grows with the rows.
     """
 
-    def __init__(self, table: Table, bytes_max: int) -> None:
+    def __init__(self, table: Table, bytes_max: int, notes_parents: bool = False) -> None:
         self._table = table
+        self._foreign = table.foreign if notes_parents else ()
+        self._refers: dict[str, dict[RowKey, tuple[Rows, RowKey]]] = {each.name: {} for each in self._foreign}
         self._reader = StateReader(table, bytes_max, "row type")
         self._seen: dict[tuple[int, Any, Any], Any] = {}
         self._app_wide = [each for each in table.consequences if isinstance(each, AppIndex)]
@@ -52,6 +56,8 @@ class RowRules:
             if self._app_wide:
                 self._check_app_wide(rows_of(self._table.full_name), key, row)
             self._check_references(rows_of, key, row)
+            if self._foreign:
+                self._note_parents(rows_of(self._table.full_name), key, row)
         except Misfit:
             raise
         except BaseException as error:  # noqa: BLE001 - the app's own code can raise anything
@@ -172,6 +178,20 @@ class RowRules:
                     f": it refers to {entry_name(reference.parent.full_name, key[:parts] + parent)}, which does not "
                     "exist"
                 )
+
+    def _note_parents(self, rows: Rows, key: RowKey, row: Any) -> None:
+        for reference in self._foreign:
+            noted, parent = self._refers[reference.name], reference.parent_key(row)
+            if parent is None:
+                noted.pop(key, None)
+            else:
+                noted[key] = (rows, parent)
+
+    def parents_of(self, reference: ForeignReference) -> Iterator[tuple[RowKey, RowKey]]:
+        """(a row's key, its parent's key) by a reference to other entities, of the rows that are there now."""
+        for key, (rows, parent) in self._refers.get(reference.name, {}).items():
+            if key in rows:
+                yield key, parent
 
 
 def _values(index: ColumnIndex, row: Any) -> Any:

@@ -8,20 +8,34 @@ declares. Pure; the state is not changed. After a change to checked entities or 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
+from math import inf
 from typing import Any, Final, Protocol, TypeVar
 
+from msgspec.structs import replace
+
 from styx.errors import FunctionTooLong, describe
+from styx.model.agenda import decode_entry
 from styx.model.app import App
 from styx.model.internal_operator import is_internal
 from styx.model.limits import Limits
 from styx.model.operator import Operator
-from styx.model.table_names import entities_of, entry_name, holds_rows, holds_sequences, holds_view, owner_of
+from styx.model.table_names import (
+    entities_of,
+    entry_name,
+    holds_agenda,
+    holds_dead,
+    holds_rows,
+    holds_sequences,
+    holds_view,
+    owner_of,
+)
 from styx.schema.conversion import renames
 from styx.schema.description import table_gone
+from styx.schema.parents import Needed, There, needed_by, those_there
 from styx.schema.row_rules import RowRules
-from styx.schema.state_findings import OFFENDERS_SHOWN, StateFindings
+from styx.schema.state_findings import OFFENDERS_SHOWN, StateFindings, together
 from styx.schema.state_reading import Misfit, Reading, StateReader
 from styx.schema.unique_values import Values, values_of
 
@@ -42,12 +56,21 @@ class Guard(Protocol):
 
 class StateCheck:
     """A check of the tables that are added, by `app`'s declarations. Without a `guard` its code is never ended.
+    `referring` are the full names of the tables whose references to other entities are to be held against the parents.
 
     Code that had to be ended once is not tried again: what is left of its table is not looked at.
     """
 
-    def __init__(self, app: App, n_slots: int, limits: Limits, guard: Guard | None = None) -> None:
+    def __init__(
+        self,
+        app: App,
+        n_slots: int,
+        limits: Limits,
+        guard: Guard | None = None,
+        referring: Collection[str] = (),
+    ) -> None:
         self.app = app
+        self._referring = sorted(referring)
         self._n_slots = n_slots
         self._guard = guard
         self._ended: set[str] = set()
@@ -58,7 +81,7 @@ class StateCheck:
         for name, declared in app.tables.items():
             if declared.view_rule is not None:
                 continue
-            rules = self._rules[name] = RowRules(declared, bytes_max)
+            rules = self._rules[name] = RowRules(declared, bytes_max, name in referring)
             for parent in rules.parents:
                 self._children.setdefault(parent, []).append(name)
         self._renamed = renames(app)
@@ -70,7 +93,11 @@ class StateCheck:
         self._forget()
 
     def add(self, slot: int, operator: str, table: Table, keys: Iterable[Any] | None = None) -> None:
-        """To check: all entries that a table of a slot has when it is its turn, or those of `keys`."""
+        """To check: all entries that a table of a slot has when it is its turn, or those of `keys`; not what rows imply
+        elsewhere, which is made anew of them when the version begins.
+        """
+        if is_internal(owner_of(operator)):
+            return
         self._present.setdefault(slot, {})[operator] = table
         self._todo.append((slot, operator, table, None if keys is None else list(keys)))
 
@@ -125,6 +152,21 @@ class StateCheck:
             values.update(values_of(self._rules[name].unique_values(), name))
         return values
 
+    def parents(self, most: float = inf) -> tuple[Needed, There]:
+        """The parents that rows of the referring tables need, and those that are in these slots; raises
+        `TooManyParents` if a reference has more than `most`.
+        """
+        needed: Needed = {}
+        there: There = {}
+        for name in self._referring:
+            for reference in self.app.tables[name].foreign:
+                table = reference.parent_table
+                parents = reference.parent.name if table is None else table.full_name
+                keys = [key for slot in self._present for key in self._rows_of(slot, parents)]
+                needed[reference.name] = needed_by(reference, self._rules[name].parents_of(reference), most)
+                there[reference.name] = those_there(keys, most)
+        return needed, there
+
     def _forget(self) -> None:
         self._checked = self._offenders = self._rows = 0
         self._first: list[str] = []
@@ -135,8 +177,6 @@ class StateCheck:
 
     def _look_at(self, slot: int, name: str, table: Table, keys: list[Any]) -> None:
         operator = self.app.operators.get(owner_of(name))
-        if is_internal(owner_of(name)):
-            return  # made anew of the rows when the version begins
         if name in self.app.drops:
             self._discarded[name] = self._discarded.get(name, 0) + len(keys)
         elif operator is None:
@@ -149,8 +189,23 @@ class StateCheck:
             self._look_at_rows(slot, operator, name, table, self._found(slot, operator, name, keys))
         elif holds_sequences(name):
             self._found(slot, operator, name, keys)  # their numbers are read by no code of the app
+        elif holds_agenda(name):
+            self._look_at_calls(name, table, self._found(slot, operator, name, keys))
+        elif holds_dead(name):
+            self._found(slot, operator, name, keys)  # whoever tries them again is told what is wrong then
         else:
             self._look_at_values(operator, name, table, self._found(slot, operator, name, keys))
+
+    def _look_at_calls(self, name: str, table: Table, keys: list[Any]) -> None:
+        for key in keys:
+            entry = decode_entry(table[key])
+            called = self.app.operators.get(entry.operator)
+            if called is None or not called.has(entry.function):
+                self._offends(
+                    name,
+                    key,
+                    f": it calls {entry.operator}.{entry.function} later, which the new version does not have",
+                )
 
     def _look_at_values(self, operator: Operator, name: str, table: Table, keys: list[Any]) -> None:
         reader = self._readers[name]
@@ -289,11 +344,16 @@ def check_tables(
 
     Names of tables that begin with NUL are the engine's own, and left alone.
     """
-    check = StateCheck(app, n_slots, limits, guard)
+    referring = {name for name, table in app.tables.items() if table.foreign}
+    check = StateCheck(app, n_slots, limits, guard, referring)
     for slot, tables in slots.items():
         for operator, table in tables.items():
             if not operator.startswith("\0"):
                 check.add(slot, operator, table)
     while not check.run(SLICE_ENTITIES):
         pass
-    return check.take()
+    findings = check.take()
+    if referring:
+        needed, there = check.parents()
+        findings = together([replace(findings, needed=needed, there=there)])
+    return findings

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from styx.model.table_names import holds_rows
+from styx.schema.parents import Needed, There, missing
 from styx.schema.unique_values import Values, same_values
 
 OFFENDERS_SHOWN: Final = 10
@@ -31,7 +32,8 @@ class StateFindings(msgspec.Struct, array_like=True, frozen=True):
     `migrated` counts, by operator or table, the entries that its `migrate=` converts. `dropping` counts those that fit,
     but hold something that the new type does not have; `dropped` has an example of it by operator or table. `rows` of
     the checked entries are rows; `discarded` counts, by table, the rows that the new version drops. `values` are
-    those of unique app-wide indexes that are to be compared with other workers'.
+    those of unique app-wide indexes that are to be compared with other workers'; `needed` are the parents to which rows
+    refer by new references, and `there` those that exist.
     """
 
     checked: int = 0
@@ -43,6 +45,8 @@ class StateFindings(msgspec.Struct, array_like=True, frozen=True):
     rows: int = 0
     discarded: dict[str, int] = {}
     values: Values = {}
+    needed: Needed = {}
+    there: There = {}
 
     def refusal(self) -> str | None:
         """Why the code may not run on this state; None if it may."""
@@ -99,7 +103,7 @@ def together(parts: Iterable[StateFindings]) -> StateFindings:
             for name, count in counts.items():
                 total[name] = total.get(name, 0) + count
         dropped = {**part.dropped, **dropped}
-    twice = same_values(part.values for part in parts)
-    offenders += len(twice)
-    first += twice
+    between = same_values(part.values for part in parts) + missing(parts)
+    offenders += len(between)
+    first += between
     return StateFindings(checked, offenders, first[:OFFENDERS_SHOWN], migrated, dropping, dropped, rows, discarded)

@@ -28,7 +28,8 @@ class SlotBatch(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A slot's part: requests of offsets `first` to before `next`, but for those `passed` over; before them the ones
     in `late`, which an earlier epoch has passed over. `count` were there in all.
 
-    `idle`: nothing of the slot took part, and what was carried stays so.
+    `idle`: nothing of the slot took part, and what was carried stays so. `due` calls of its agendas were taken behind
+    the requests; of those that were due at `now_us`, in microseconds since 1970.
     """
 
     slot: int
@@ -39,6 +40,8 @@ class SlotBatch(msgspec.Struct, array_like=True, frozen=True, gc=False):
     late: list[int] = []
     passed: list[int] = []
     idle: bool = False
+    due: int = 0
+    now_us: int = 0
 
 
 class EpochRecord(msgspec.Struct, array_like=True, frozen=True, tag=1, gc=False):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
-from styx.model.table_names import holds_rows, holds_values, owner_of
+from styx.model.table_names import holds_agenda, holds_rows, holds_values, owner_of
 from styx.relational.index_range import TableIndex
+from styx.state.due_calls import DueCalls
 from styx.state.table import NEWEST, Changes, Table, without_deleted
 
 IDEMPOTENCY_TABLE: Final = "\0idempotency"
@@ -21,11 +23,11 @@ Declared = Mapping[str, tuple[TableIndex, ...]]
 class SlotState:
     """`tables` are by operator; `table` makes one at its first use.
 
-    `uploading` are the changes that a snapshot under way has taken. `converted`: what was loaded is not what the
-    snapshot has, so the next one must have all of it.
+    `due_calls` is the order of what the agendas hold, None without one. `uploading` are the changes that a snapshot
+    under way has taken. `converted`: what was loaded is not what the snapshot has, so the next one must have all of it.
     """
 
-    __slots__ = ("_declared", "_n_slots", "converted", "tables", "uploading")
+    __slots__ = ("_declared", "_n_slots", "converted", "due_calls", "tables", "uploading")
 
     def __init__(self, tables: dict[str, Table] | None = None) -> None:
         self._declared: Declared = {}
@@ -33,12 +35,15 @@ class SlotState:
         self.tables: dict[str, Table] = {} if tables is None else tables
         self.uploading: Delta | None = None
         self.converted = False
+        self.due_calls: DueCalls | None = None
 
     def table(self, operator: str) -> Table:
         """The operator's entities here."""
         table = self.tables.get(operator)
         if table is None:
             table = self.tables[operator] = Table({}, -1)
+            if holds_agenda(operator):
+                self._order_calls()
             if self._declared:
                 table.declare(self._declared.get(operator, ()), self._n_slots)
         return table
@@ -91,6 +96,36 @@ class SlotState:
         self.uploading = None
         for table in self.tables.values():
             table.take_changes()
+        self.due_calls = None
+        self._order_calls()
+
+    # Agendas -----------------------------------------------------------------------------------------------
+
+    def _order_calls(self) -> None:
+        """Makes the order of what the agendas hold anew; a slot without agendas has none."""
+        agendas = {name: table for name, table in self.tables.items() if holds_agenda(name)}
+        if not agendas:
+            return
+        taken = set[str]() if self.due_calls is None else self.due_calls.taken
+        self.due_calls = DueCalls(
+            lambda name, key: agendas[name].read(NEWEST, key),
+            lambda: [(name, key, data) for name, table in agendas.items() for key, data in table.at(NEWEST).items()],
+            taken,
+        )
+        for name, table in agendas.items():
+            table.told = partial(self._was_given, name)
+
+    def _was_given(self, name: str, key: Any, data: bytes | None) -> None:
+        due_calls = self.due_calls
+        assert due_calls is not None, "an agenda without an order"
+        if data is not None:
+            due_calls.put(name, key, data)
+        else:
+            due_calls.tidy(self.agenda_length())
+
+    def agenda_length(self) -> int:
+        """How many calls were given here for later and not made."""
+        return sum([len(table) for name, table in self.tables.items() if holds_agenda(name)])
 
     def replaced(
         self, writes: Mapping[str, Changes], renamed: Mapping[str, str] = {}, dropped: Collection[str] = ()

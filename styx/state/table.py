@@ -24,6 +24,9 @@ Changes = dict[Any, bytes | None]
 Reader = Callable[[Any], bytes | None]
 """Gives the encoded state of a key, None if there is none. Made once for an epoch: a read costs a look-up alone."""
 
+Told = Callable[[Any, bytes | None], None]
+"""Is told of each write: the key, and the new state."""
+
 MANY_ROWS: Final = 10_000
 """Rows of an entity from which its indexes are made while it is loaded, or when it has come to have so many. Those of a
 smaller entity are made when a query first asks for them.
@@ -35,12 +38,13 @@ NEWEST: Final = 4_611_686_018_427_387_903
 
 
 class Table:
-    """`epoch` is the last one with a commit here; what was loaded has the snapshot's.
+    """`epoch` is the last one with a commit here; what was loaded has the snapshot's. `told`, if there is one, is told
+    of each write behind it.
 
     One version is kept: a read of an epoch before the last commit is an `AssertionError`.
     """
 
-    __slots__ = ("_changes", "_declared", "_entries", "_indexes", "_keys", "_n_slots", "epoch")
+    __slots__ = ("_changes", "_declared", "_entries", "_indexes", "_keys", "_n_slots", "epoch", "told")
 
     def __init__(self, entries: Entries, epoch: int) -> None:
         """The dictionary is the table's from here on."""
@@ -51,6 +55,7 @@ class Table:
         self._n_slots = 0
         self._keys: EntityKeys | None = None
         self._indexes: dict[TableIndex, SortedIndex] = {}
+        self.told: Told | None = None
 
     def __len__(self) -> int:
         """How many entities have a state."""
@@ -214,6 +219,8 @@ class Table:
             self._entries.pop(key, None)
         else:
             self._entries[key] = value
+        if self.told is not None:
+            self.told(key, value)
 
     def commit(self, epoch: int, writes: Mapping[Any, bytes | None]) -> None:
         """Commits many states at once."""
@@ -229,6 +236,9 @@ class Table:
             for key, value in writes.items():
                 if value is None:
                     del entries[key]
+        if self.told is not None:
+            for key, value in writes.items():
+                self.told(key, value)
 
     def replaced(self, writes: Changes) -> Table:
         """A table with these changes on top of its own states, which stay as they are."""

@@ -17,14 +17,16 @@ import msgspec
 
 from styx.errors import FunctionTooLong, NondeterministicFunction
 from styx.messages import ReplyRecord, Request
+from styx.model.agenda import decode_dead, decode_entry
 from styx.model.app import App
+from styx.model.delivery import delivery_name, delivery_request, put_off_request
 from styx.model.execution import ErrorTriple, Outcome
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
 from styx.model.sequence import decode_number
-from styx.model.table_names import holds_sequences
-from styx.testing.serial import Entity, ExternalResult, MissingExternal, SerialReference, State
-from styx.values.codec import shown
+from styx.model.table_names import holds_agenda, holds_dead, holds_sequences
+from styx.testing.serial import Entity, ExternalResult, MissingExternal, Place, SerialReference, State
+from styx.values.codec import decode_plain, shown
 
 PREVIOUS_SHOWN_MAX: Final = 5
 """Earlier transactions on the same entities that an explanation lists."""
@@ -130,7 +132,7 @@ class _History:
         self._around = around
         self._versions = versions or {}
         self._begun = -1
-        self.requests = requests
+        self.requests = dict(requests)  # and the deliveries that the replies tell of
         self.answered: dict[str, ReplyRecord] = {}
         self.originals: dict[int, ReplyRecord] = {}
         self.repetitions: list[ReplyRecord] = []
@@ -138,7 +140,7 @@ class _History:
         for reply in replies:
             self._check_unique(reply, by_sequence.get(reply.sequence) or self.answered.get(reply.request_id))
             by_sequence[reply.sequence] = self.answered[reply.request_id] = reply
-            if reply.request_id not in requests:
+            if reply.request_id not in requests and delivery_name(reply.request_id) is None:
                 raise SerializabilityViolation(f"a reply to no known request: {_reply_text(reply)}")
             if reply.sequence == reply.tid:
                 self.originals[reply.tid] = reply
@@ -200,11 +202,30 @@ class _History:
     def _run(self, reference: SerialReference, reply: ReplyRecord) -> Outcome:
         """The request's outcome on the version of the app that its epoch ran on."""
         self._begin_versions(reference, reply.epoch)
+        delivery = self._delivery(reference, reply)
         request, timestamp_us = self.requests[reply.request_id]
+        place = Place(reply.epoch, reply.phase, delivery)
         cut = reply.error is not None and reply.error[1] == FunctionTooLong.__name__
         # What may end by itself was ended if the reply says so: time decides that, and nothing else.
         with self._around(cut):
-            return reference.run(reply.tid, timestamp_us, request)
+            return reference.run(reply.tid, timestamp_us, request, place)
+
+    def _delivery(self, reference: SerialReference, reply: ReplyRecord) -> bool:
+        """Whether the reply is of a delivery; if so, its request is made. No engine's log has it: the reply names a
+        call, which must have been given before.
+        """
+        name = delivery_name(reply.request_id)
+        if name is None:
+            return False
+        if name.call_id not in reference.given:
+            raise SerializabilityViolation(f"a delivery of a call that nobody has given: {_reply_text(reply)}")
+        table, key = reference.given[name.call_id]
+        request = delivery_request(table, key, name.call_id, name.now_us)  # type: ignore[arg-type]  # an entry's key
+        if name.puts_off:
+            error = decode_plain(reply.result)[1:]
+            request = put_off_request(request, name.now_us, tuple(error))
+        self.requests[reply.request_id] = (request, name.now_us)
+        return True
 
     def _begin_versions(self, reference: SerialReference, epoch: int) -> None:
         """Begins the versions up to `epoch`, one after the other; each converts the state that it has to."""
@@ -321,6 +342,10 @@ class _History:
         try:
             if holds_sequences(entity[0]):
                 return shown(decode_number(data))
+            if holds_agenda(entity[0]):
+                return shown(decode_entry(data))
+            if holds_dead(entity[0]):
+                return shown(decode_dead(data))
             table = self.app.table(entity[0])
             decode = self.app.operator(entity[0]).decode_state if table is None else table.row_type.decode
             return shown(decode(data))

@@ -15,13 +15,16 @@ from typing import Any, Final, NamedTuple
 from styx.errors import InTransactionError
 from styx.messages import Request
 from styx.model.access import Access
+from styx.model.agenda import due_of
 from styx.model.app import App
 from styx.model.call_limit import call_limit_error
 from styx.model.cell import Cell, Environment
 from styx.model.context import PATH_STEP_BYTES, Context
+from styx.model.delivery import delivery_function
 from styx.model.execution import (
     ErrorTriple,
     Outcome,
+    Target,
     aborted,
     close_quietly,
     encode_result,
@@ -37,7 +40,7 @@ from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.internal_operator import is_internal
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
-from styx.model.table_names import entry_name, holds_rows, holds_sequences, holds_view, owner_of
+from styx.model.table_names import entry_name, holds_agenda, holds_rows, holds_values, holds_view, owner_of
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more, transaction_limits
 from styx.protocol.frames import decode_outcome
@@ -54,6 +57,17 @@ State = dict[Entity, bytes]
 ExternalResult = bytes | tuple[str, str]
 """The outcome of an external function: its encoded result, or the (type, message) of its exception."""
 
+
+class Place(NamedTuple):
+    """Where a transaction was serialized, and whether it was a delivery rather than a client's request."""
+
+    epoch: int
+    phase: int
+    delivers: bool = False
+
+
+NO_PLACE: Final = Place(0, 0)
+LOCAL_PHASE: Final = 3
 _UNWRITTEN: Final = object()
 _NO_EXTERNALS: Mapping[bytes, ExternalResult] = {}
 
@@ -78,9 +92,10 @@ class SerialReference:
     """Runs requests one after the other against a dictionary.
 
     `state` maps (operator name, key) to the encoded state and may be read, filled or replaced between runs.
-    `entities` lists which entities the last transaction was on, in order. `read_only` says whether its root is a
-    read-only function, None if the request was refused. `limits` and `n_slots` must be the
-    deployment's, because they decide outcomes and what `ctx.partition` says.
+    `given` has where each call that was given for later was put, by its id. `entities` lists which entities the last
+    transaction was on, in order. `read_only` says whether its root is a read-only function, None if the request was
+    refused. `limits` and `n_slots` must be the deployment's, because they decide outcomes and what `ctx.partition`
+    says.
     """
 
     def __init__(
@@ -97,20 +112,22 @@ class SerialReference:
         self.state: State = {}
         self.entities: list[Entity] = []
         self.read_only: bool | None = None
+        self.given: dict[str, Entity] = {}
 
-    def run(self, tid: int, timestamp_us: int, request: Request) -> Outcome:
-        """One transaction from start to end; only a committed one changes `state`.
+    def run(self, tid: int, timestamp_us: int, request: Request, place: Place = NO_PLACE) -> Outcome:
+        """One transaction from start to end; only a committed one changes `state`. `place` is where it was serialized,
+        and whether it is a delivery, which no client can ask for.
 
         `timestamp_us`: microseconds since 1970, what `ctx.now()` gives. Raises `MissingExternal`; nothing that the
         request or the app does wrong raises, it is in the outcome.
         """
         self.entities, self.read_only = [], None
         try:
-            target = resolve_request(self.app, request, self.limits, self.n_slots)
+            target = self._delivery(request) if place.delivers else self._target(request)
         except InTransactionError as error:
             return Outcome(None, rejection(error))
         self.read_only = target.function.read_only
-        transaction = _Transaction(self, tid, timestamp_us)
+        transaction = _Transaction(self, tid, timestamp_us, place)
         root = _Call(b"", target.function, target.key, request.params)
         try:
             result = with_own_generators(transaction.execute, root)
@@ -118,6 +135,14 @@ class SerialReference:
             return Outcome(None, end.error)
         self._commit(transaction.writes)
         return Outcome(result, None)
+
+    def _target(self, request: Request) -> Target:
+        return resolve_request(self.app, request, self.limits, self.n_slots)
+
+    def _delivery(self, request: Request) -> Target:
+        operator = self.app.operator(request.operator)
+        key = operator.check_key(request.key)
+        return Target(delivery_function(operator, request.function), key, operator.slot_of(key, self.n_slots))
 
     def begin_version(self, app: App) -> None:
         """Another version of the app runs from here on, and converts what its `migrate=` is for.
@@ -140,7 +165,7 @@ class SerialReference:
         for name, values in changed.writes.items():
             tables[name] = without_deleted({**tables.get(name, {}), **values})
         for name, table in tables.items():
-            if not holds_sequences(name) and not holds_view(name):
+            if holds_values(name) or (holds_rows(name) and not holds_view(name)):
                 self._read_all(name, table, tables)
         for declared, consequence in app.entries():
             assert consequence.entries is not None
@@ -178,6 +203,8 @@ class SerialReference:
                 state.pop(entity, None)
             else:
                 state[entity] = data
+                if holds_agenda(entity[0]):
+                    self.given[due_of(data)[1]] = entity
 
 
 class _Ended(Exception):
@@ -264,7 +291,8 @@ class _Overlay(Cell):
 class _Transaction(Environment):
     """One transaction under way, which its contexts know."""
 
-    def __init__(self, reference: SerialReference, tid: int, timestamp_us: int) -> None:
+    def __init__(self, reference: SerialReference, tid: int, timestamp_us: int, place: Place) -> None:
+        self._place = place
         self.app = reference.app
         self.limits = transaction_limits(reference.limits)
         self.n_slots = reference.n_slots
@@ -280,6 +308,9 @@ class _Transaction(Environment):
         # last.
         self.chain = b""
         self.stack: list[_Running] = []
+
+    def place(self) -> tuple[int, bool]:
+        return self._place.epoch, self._place.phase == LOCAL_PHASE
 
     def execute(self, root: _Call) -> bytes:
         """Runs everything and returns the root's result; raises `_Ended` at the first error."""

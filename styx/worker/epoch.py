@@ -91,7 +91,7 @@ class Epoch:
         intake, counter = generation.intake, generation.counter
         roots, batches = intake.replay(plan) if plan is not None else intake.form(counter)
         self._effects.extend(intake.take_told())
-        self._new_max = max((batch.count for batch in batches), default=0)
+        self._new_max = max((batch.count + batch.due for batch in batches), default=0)
         if plan is None:
             self._effects.append(self._log.composition(counter, batches))
         if intake.local:
@@ -379,6 +379,9 @@ class Epoch:
         self._begin_round()
 
     def _end(self, roots: list[RootTransaction], phase: int) -> None:
+        if self._generation.intake.deliveries.under_way:
+            roots = self._generation.intake.settled(roots)
+            self._effects.extend(self._generation.intake.deliveries.take_given_up())
         self._watch.ends(roots)
         for root in roots:
             if root.idempotency is not None:
@@ -391,6 +394,11 @@ class Epoch:
         barrier, generation = self._barrier, self._generation
         assert barrier is not None
         self._watch.committed(self.number, generation.slots, self._locks, self._local)
+        deliveries = generation.intake.deliveries
+        if not deliveries.any:
+            for slot in generation.slots.values():
+                if slot.state.due_calls is not None:
+                    deliveries.any = True
         generation.counter += barrier.new_max
         self._effects.extend(generation.replies.take())
         pressure = generation.intake.pressure

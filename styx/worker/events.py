@@ -97,6 +97,13 @@ class Halted:
 
 
 @dataclass(slots=True)
+class ClockTold:
+    """What the host's clock shows, in microseconds since 1970: the answer to `WakeAt`, and it may come at any time."""
+
+    now_us: int
+
+
+@dataclass(slots=True)
 class CheckFurther:
     """Check up to this number of further entities now, beside the epochs."""
 
@@ -184,6 +191,7 @@ Event = (
     | Proceed
     | LogLags
     | Halted
+    | ClockTold
     | CheckFurther
     | StateLoaded
     | StateUnusable
@@ -345,6 +353,28 @@ class RunExternal:
 
 
 @dataclass(slots=True)
+class WakeAt:
+    """Answer `ClockTold` when the clock shows `due_us`, in microseconds since 1970, or some seconds after a part of the
+    wait. It takes the place of an earlier one.
+    """
+
+    due_us: int
+
+
+@dataclass(slots=True)
+class CallGivenUp:
+    """A call that an entity of `giver` gave for later has aborted at its last attempt, with this (type, message)."""
+
+    giver: str
+    giver_key: Any
+    operator: str
+    function: str
+    key: Any
+    attempts: int
+    error: tuple[str, str]
+
+
+@dataclass(slots=True)
 class ReportLeft:
     """Transactions whose functions are declared as local have left their slots. `functions` counts them by (operator,
     function).
@@ -376,6 +406,8 @@ Effect = (
     | SyncReplies
     | AppendExternal
     | RunExternal
+    | WakeAt
+    | CallGivenUp
     | ReportLeft
     | ReportPoison
 )

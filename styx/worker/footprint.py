@@ -306,6 +306,13 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     rows: TransactionRows | None = None
     together: set[bytes] | None = None
 
+    def place(self) -> tuple[int, bool]:
+        """As `Environment.place`."""
+        if self.local is not None:
+            return self.local.epoch, True
+        assert self.here is not None, "a transaction without a slot has no place"
+        return self.here.epoch, False
+
     def add_line(self, line: Line) -> None:
         """As `Environment.add_line`."""
         if self.lines is None:

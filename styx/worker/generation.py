@@ -76,7 +76,7 @@ class Generation:
             slot.running = self.executor.running
             slot.range_counts = self.executor.range_counts
             memory = self.memories[index] = memory_of(state, self.limits)
-            self.intake.add_slot(index, part.next_offset, part.pending, part.passed_over, memory)
+            self.intake.add_slot(index, part.next_offset, part.pending, part.passed_over, memory, state)
         self.executor.slots = self.slots
 
 

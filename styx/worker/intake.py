@@ -20,8 +20,11 @@ from styx.protocol.frames import ExternalDone
 from styx.protocol.manifest import PassedOver, PendingTransaction
 from styx.sequencer.epoch_record import EpochPlan, SlotBatch
 from styx.sequencer.sequencer import Recorded, SlotSequencer, slot_of, tid
+from styx.state.due_calls import DueCall
+from styx.state.slot_state import SlotState
 from styx.worker.admission import Admission
 from styx.worker.blame import blame_record
+from styx.worker.deliveries import DUE_MAX, NOWHERE, Deliveries
 from styx.worker.events import NotResumed, ReportPoison
 from styx.worker.invocation import Running
 from styx.worker.pressure import Pressure
@@ -53,6 +56,7 @@ class Intake:
         self._turn = 0
         self._told: list[ReportPoison | NotResumed] = []
         self.local: list[RootTransaction] = []
+        self.deliveries = Deliveries(app)
 
     def add_slot(
         self,
@@ -61,8 +65,10 @@ class Intake:
         pending: list[PendingTransaction],
         passed_over: PassedOver | None,
         memory: ReplyMemory,
+        state: SlotState,
     ) -> None:
         """Adds a slot in the state that a snapshot has of it."""
+        self.deliveries.add_slot(slot, state)
         self._sequencers[slot] = SlotSequencer(slot, next_offset, passed_over)
         self._memories[slot] = memory
         for transaction in pending:
@@ -71,7 +77,8 @@ class Intake:
             self._readmit(slot, transaction)
 
     def _readmit(self, slot: int, pending: PendingTransaction) -> None:
-        root = self._admission.readmit(slot, pending)
+        delivers = pending.offset == NOWHERE
+        root = (self.deliveries if delivers else self._admission).readmit(slot, pending)
         root.sequential = pending.sequential
         root.externals = pending.externals
         root.repeats = list(pending.repeats)
@@ -125,7 +132,11 @@ class Intake:
         """Whether an epoch formed now would hold a transaction."""
         if self.pressure.halted:
             return False
-        if self.carried or self._unstarted:
+        if (
+            self.carried
+            or self._unstarted
+            or (self.deliveries.any and not self.pressure.congested and self.deliveries.has_due())
+        ):
             return True
         full = self._full_slots() if self.parked else frozenset()
         takes = not self.pressure.congested
@@ -163,6 +174,7 @@ class Intake:
         room = 0 if self.pressure.congested else self.pressure.room(len(roots))
         turn = self._turn % len(slots) if slots else 0
         moves = room > 0
+        due_max = min(DUE_MAX, max(1, room // (2 * len(slots)))) if moves and self.deliveries.any else 0
         for slot in slots[turn:] + slots[:turn]:
             share = -(-room // len(busy)) if slot in busy else 0
             busy.discard(slot)
@@ -172,12 +184,29 @@ class Intake:
                 # epoch. So room is reserved for it: no other large request precedes it, and the slot stays first.
                 moves = self.pressure.reserve(sequencer.oldest)
             batch, taken = sequencer.batch(share, outcome_bytes, has_room)
-            room -= batch.count
+            due = self._due(slot, due_max) if due_max and slot not in full else []
+            if due:
+                batch = replace(batch, due=len(due), now_us=self.deliveries.now_us)
+            room -= batch.count + batch.due
             outcome_bytes -= sum(len(o) for resumed in batch.resumed for o in resumed.outcomes.values())
             self._admit(slot, counter, batch, taken, roots)
+            if due:
+                self._deliver(slot, counter, batch, due, roots)
             batches.append(batch)
         self._turn += moves
         return roots, batches
+
+    def _due(self, slot: int, limit: int) -> list[DueCall]:
+        deliveries = self.deliveries
+        return deliveries.take(slot, deliveries.now_us, limit) if deliveries.any_in(slot) else []
+
+    def _deliver(
+        self, slot: int, counter: int, batch: SlotBatch, due: list[DueCall], roots: list[RootTransaction]
+    ) -> None:
+        """Makes the transactions that make the calls; their TIDs follow those of the batch's requests."""
+        first = counter + batch.count
+        for number, call in enumerate(due, first):
+            roots.append(self.deliveries.root(slot, tid(slot, number, self._n_slots), call, batch.now_us))
 
     def can_replay(self, plan: EpochPlan) -> bool:
         """Whether all requests and outcomes of the recorded epoch have arrived."""
@@ -190,6 +219,10 @@ class Intake:
         for slot, sequencer in sorted(self._sequencers.items()):
             batch = plan.batches[slot]
             self._admit(slot, plan.counter, batch, sequencer.replay(batch), roots)
+            if batch.due:
+                due = self.deliveries.take(slot, batch.now_us, batch.due)
+                assert len(due) == batch.due, "a replayed epoch finds other calls due than recorded"
+                self._deliver(slot, plan.counter, batch, due, roots)
         self._admission.verdicts = {}
         return roots, list(plan.batches.values())
 
@@ -246,6 +279,16 @@ class Intake:
     def ended(self, root: RootTransaction) -> None:
         """Forgets a transaction, which has been answered."""
         self._admission.ended(root)
+
+    def settled(self, roots: list[RootTransaction]) -> list[RootTransaction]:
+        """Those of an epoch's transactions that have ended; a delivery that has failed is carried, to be put off."""
+        ended = list[RootTransaction]()
+        for root in roots:
+            if root.entry is None or self.deliveries.ended(root):
+                ended.append(root)
+            else:
+                self.carried.append(root)
+        return ended
 
     # Snapshots ---------------------------------------------------------------------------------------------
 

@@ -118,6 +118,11 @@ class LocalCells:
         self._of_rows = False
         self._table: Table | None = None
 
+    @property
+    def epoch(self) -> int:
+        """The open epoch."""
+        return self._slot.epoch
+
     def cell(self, operator: str, key: Any) -> LocalCell:
         """An entity, as the running transaction sees it."""
         if operator is not self._operator:

@@ -41,7 +41,8 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     goes). `remembered` is set if this request itself repeats another: the first one's reply. `refused` says why the
     transaction cannot run at all, for example because a new version of the app lacks its function. `carried` counts how
     often a lock phase has carried it in this generation. `local`: it runs in phase 3, which only a new request can;
-    whatever is carried, or was in a snapshot, is not local. `outstanding` are the ack shares that are missing (None:
+    whatever is carried, or was in a snapshot, is not local. `entry` is the id of the agenda's entry that this delivers;
+    it stands at no place of the log. `outstanding` are the ack shares that are missing (None:
     all). `cut`: the watchdog interrupted one of its functions in this epoch.
     """
 
@@ -63,6 +64,7 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     refused: Failure | None = None
     carried: int = 0
     local: bool = False
+    entry: str | None = None
     outstanding: Outstanding | None = None
     count: int = 0
     done: bool = False

@@ -133,10 +133,10 @@ class Slot:
             others = self.shared[entity] = {}
         cell = others.get(footprint.tid)
         if cell is None:
-            if type(first) is RowCell or type(first) is IncrementedRow:
-                cell = RowCell(footprint, first.key, first.found, table=operator)
-            else:
+            if type(first) is EntityCell:
                 cell = EntityCell(footprint, first.key, first.found)
+            else:
+                cell = RowCell(footprint, first.key, first.found, table=operator)
             others[footprint.tid] = cell
         return cell
 

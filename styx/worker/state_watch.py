@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.messages import CheckState, StateChecked
+from styx.schema.parents import PARENTS_MAX, TooManyParents, new_references
 from styx.schema.state_check import SLICE_ENTITIES, StateCheck
 from styx.schema.state_findings import OFFENDERS_SHOWN, StateFindings
 from styx.schema.unique_values import VALUES_MAX, TooManyValues, new_unique
@@ -43,8 +44,10 @@ class StateWatch:
         present: App,
     ) -> None:
         self._compared = sorted(new_unique(app, present))
+        self._referring = new_references(app, present)
         self._version = version
-        self._check = StateCheck(app, n_slots, limits, StateGuard(app, n_slots, limits, running))
+        guard = StateGuard(app, n_slots, limits, running)
+        self._check = StateCheck(app, n_slots, limits, guard, self._referring)
         self._told = False
         self._held: int | None = None
         self._changed: list[tuple[Slot, str, list[Any]]] = []
@@ -94,18 +97,33 @@ class StateWatch:
         return [StateChecked(generation, self._version, epoch, self._findings())]
 
     def _findings(self) -> StateFindings:
-        findings = self._check.take()
-        if not self._compared:
-            return findings
+        """With what other workers' rows are to be held against."""
+        findings, check = self._check.take(), self._check
         try:
-            return replace(findings, values=self._check.unique_values(self._compared))
+            if self._compared:
+                findings = replace(findings, values=check.unique_values(self._compared))
+            if self._referring:
+                needed, there = check.parents(PARENTS_MAX)
+                findings = replace(findings, needed=needed, there=there)
         except TooManyValues:
-            why = (
+            return _with_offender(
+                findings,
                 f"tables {', '.join(self._compared)}: one worker's rows have more than {VALUES_MAX:,} values in unique "
                 "indexes over the app that are new, which cannot be compared with other workers': declare the index in "
-                "a new table, and copy the rows"
+                "a new table, and copy the rows",
             )
-            return replace(findings, offenders=findings.offenders + 1, first=[why, *findings.first][:OFFENDERS_SHOWN])
+        except TooManyParents:
+            return _with_offender(
+                findings,
+                f"tables {', '.join(sorted(self._referring))}: one worker has more than {PARENTS_MAX:,} parents of "
+                "references that are new, which cannot be compared with other workers': declare the reference in a new "
+                "table, and copy the rows",
+            )
+        return findings
+
+
+def _with_offender(findings: StateFindings, why: str) -> StateFindings:
+    return replace(findings, offenders=findings.offenders + 1, first=[why, *findings.first][:OFFENDERS_SHOWN])
 
 
 def watch_of(

@@ -29,6 +29,7 @@ from styx.state.slot_state import SlotState, holdings, rows_held
 from styx.worker.epoch import Epoch, Watch
 from styx.worker.events import (
     CheckFurther,
+    ClockTold,
     CoordinatorSaid,
     Effect,
     Event,
@@ -50,6 +51,7 @@ from styx.worker.events import (
     StoreSlots,
     SyncReplies,
     Tell,
+    WakeAt,
 )
 from styx.worker.executor import Executor
 from styx.worker.generation import Generation, to_be_loaded
@@ -83,6 +85,8 @@ class Worker:
         self.limits = limits
         self._watch = Watch() if watch is None else watch
         self._log_lags = self._halted = False
+        self._now_us = 0
+        self._wake_at: int | None = None
         self._generation = self._new_generation(-1, alone=False)
         self._open: Epoch | None = None
         self._between = Step.LOADING
@@ -96,6 +100,7 @@ class Worker:
     def _new_generation(self, number: int, alone: bool) -> Generation:
         generation = Generation(number, self.id, self.app, self.n_slots, self.limits, self.notes, alone)
         generation.intake.pressure.congested, generation.intake.pressure.halted = self._log_lags, self._halted
+        generation.intake.deliveries.now_us = self._now_us
         return generation
 
     # What it is like ---------------------------------------------------------------------------------------
@@ -195,6 +200,26 @@ class Worker:
         intake = self._generation.intake
         return len(self.executor.roots) + len(intake.carried) + len(intake.parked)
 
+    @property
+    def given_for_later(self) -> int:
+        """Calls that were given for later, and not made or given up."""
+        return self._generation.intake.deliveries.waiting()
+
+    @property
+    def told_us(self) -> int:
+        """The latest time that it was told, in microseconds since 1970."""
+        return self._now_us
+
+    @property
+    def due(self) -> bool:
+        """Whether such a call is due."""
+        return self._generation.intake.deliveries.has_due()
+
+    @property
+    def next_due_us(self) -> int | None:
+        """When the next of them that was given for a time is due; None if there is none."""
+        return self._generation.intake.deliveries.next_us()
+
     def run_app(self, app: App, limits: Limits | None = None) -> None:
         """The next generation runs this version of the app, within these limits or the present ones."""
         self.app = app
@@ -224,8 +249,8 @@ class Worker:
             self._take_message(event.message)
         elif isinstance(event, CheckFurther):
             self._check(event.entities)
-        elif isinstance(event, LogLags | Halted):
-            self._press(event)
+        elif isinstance(event, LogLags | Halted | ClockTold):
+            self._hear(event)
         elif event.generation == self.generation:
             self._take_answer(event)
         self._advance()
@@ -242,8 +267,22 @@ class Worker:
         self._generation.intake.arrive(event.slot, event.arrivals)
         return not event.more
 
-    def _press(self, event: LogLags | Halted) -> None:
-        if isinstance(event, LogLags):
+    def _clock(self, now_us: int) -> None:
+        self._now_us = max(self._now_us, now_us)
+        self._generation.intake.deliveries.now_us = self._now_us
+        self._wake_at = None
+
+    def _ask_for_time(self) -> None:
+        """Asks to be told when the next call is due, unless it has asked for that already."""
+        next_us = self._generation.intake.deliveries.next_us()
+        if next_us is not None and next_us > self._now_us and next_us != self._wake_at:
+            self._wake_at = next_us
+            self._effects.append(WakeAt(next_us))
+
+    def _hear(self, event: LogLags | Halted | ClockTold) -> None:
+        if isinstance(event, ClockTold):
+            self._clock(event.now_us)
+        elif isinstance(event, LogLags):
             self._log_lags = self.pressure.congested = event.lags
         else:
             self._halted = self.pressure.halted = event.halted
@@ -334,7 +373,7 @@ class Worker:
         self._watch.abandons()
         self._ended_before += self._generation.ended
         self._generation = self._new_generation(number, alone)
-        self._open = self._state_watch = None
+        self._open = self._state_watch = self._wake_at = None
         self._between = Step.LOADING
 
     def _recover(self, message: Recover) -> None:
@@ -372,6 +411,8 @@ class Worker:
                 self._closed(epoch.last)
         if self._open is None and self._between is Step.IDLE:
             self._begin_epoch()
+            if self._generation.intake.deliveries.any:
+                self._ask_for_time()
         outbox = self.executor.outbox
         if outbox.full or not self.runnable:
             for peer, frame in outbox.take(self.generation, self.epoch, self.id):

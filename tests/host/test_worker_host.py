@@ -52,7 +52,7 @@ def world() -> WorkerWorld:
 
 @pytest.fixture
 def host(world: WorkerWorld) -> WorkerHost:
-    ports = WorkerPorts(world, world, Objects(world.store, world.submit), world, world, world)
+    ports = WorkerPorts(world, world, Objects(world.store, world.submit), world, world, world, world)
     return WorkerHost(world, ports, world.given.append)
 
 

@@ -14,6 +14,7 @@ from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
     AppendVerdicts,
+    CallGivenUp,
     Effect,
     EmitReplies,
     Event,
@@ -148,11 +149,17 @@ class WorkerWorld(World):
     def left(self, effect: ReportLeft) -> None:
         self._asked(effect)
 
+    def gave_up(self, effect: CallGivenUp) -> None:
+        self._asked(effect)
+
     def skipped(self, effect: ReportPoison) -> None:
         self._asked(effect)
 
     def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
         self._asked(wanted, ended)
+
+    def wake(self, due_us: int, told: Callable[[int], None]) -> None:
+        self._asked(due_us, told)
 
 
 def _by_slot(slots: Iterable[int], ends: dict[int, int]) -> dict[int, dict[int, int]]:

@@ -10,8 +10,11 @@ import msgspec
 import pytest
 
 from styx import App, ConfigurationError, Context, Index, Operator, PartitionContext, TransactionAborted
+from styx.deployment.package import pack_code, unpack_code
+from styx.errors import BadQuery, LoadFailed
 from styx.messages import Request
 from styx.model.app_index import AppIndex, app_index
+from styx.schema.description import describe
 from styx.testing import EmbeddedCluster, SerialReference, embedded_cluster
 
 pytestmark = pytest.mark.anyio
@@ -90,14 +93,22 @@ async def looks_up(ctx: PartitionContext) -> None:
     await ctx.find(users, "by_email", email="x")
 
 
+@group.register(local=True)
+async def add_here(ctx: Context, number: int, email: str) -> None:
+    await ctx.rows(users).insert(User(number, email))
+
+
 @ask.register(read_only=True)
 async def by_email(ctx: Context, email: str) -> list[Any]:
-    return await ctx.find(users, "by_email", email=email)
+    found: list[Any] = await ctx.find(users, "by_email", email=email)
+    return found
 
 
 @ask.register(read_only=True)
 async def by_city(ctx: Context, city: str, first: int = 0, last: int = 0) -> list[Any]:
-    return await ctx.find(users, "by_city", {"city": city}, born=datetime.date(2000, 1, 1), first=first, last=last)
+    born = datetime.date(2000, 1, 1)
+    found: list[Any] = await ctx.find(users, "by_city", {"city": city}, born=born, first=first, last=last)
+    return found
 
 
 @ask.register
@@ -146,6 +157,26 @@ async def test_a_value_is_unique_in_the_app() -> None:
         assert await cluster.call(ask, "", by_email, "x") == []
         await failure(cluster, group, B, fails, 3)
         assert await cluster.call(ask, "", by_email, "ghost") == []
+
+
+async def test_a_local_function_that_changes_an_entry_runs_as_another_one_does() -> None:
+    async with embedded_cluster(app) as cluster:
+        for number in range(8):
+            await cluster.call(group, A, add_here, number, f"{number}")
+        assert "UniqueViolation" in await failure(cluster, group, B, add_here, 9, "3")
+        assert await cluster.call(ask, "", by_email, "5") == [[["a", 1], 5]]
+
+
+async def test_loaded_rows_are_found_and_unique() -> None:
+    async with embedded_cluster(app) as cluster:
+        pairs = [((f"g{n % 7}", n % 7), User(n, f"{n}@x")) for n in range(50)]
+        await cluster.load_rows(users, pairs)
+        assert await cluster.call(ask, "", by_email, "23@x") == [[["g2", 2], 23]]
+        with pytest.raises(LoadFailed, match="unique in the app by index 'by_email'"):
+            await cluster.load_rows(users, [(A, User(1, "23@x"))])
+        await cluster.load_rows(users, [(("g2", 2), User(23, "new"))], replace=True)
+        await cluster.load_rows(users, [(A, User(1, "23@x"))])
+        assert len(await cluster.call(ask, "", by_city, "here")) == 51
 
 
 async def test_rows_with_none_are_in_no_index_and_never_alike() -> None:
@@ -243,3 +274,23 @@ def test_declarations_that_cannot_work_are_refused() -> None:
 
 def test_an_index_is_found_by_its_name() -> None:
     assert app_index(users, "by_city").operator.name == "group*users*by_city(city,born)"
+
+
+def test_a_package_has_the_index() -> None:
+    again = unpack_code(pack_code(app).payload)
+    assert list(again.internal_tables) == list(app.internal_tables)
+    assert describe(again).operators["group"].tables["users"].indexes == [
+        "by_email: equal=email; unique over the app",
+        "by_city: equal=city, born; over the app",
+    ]
+
+
+def test_explanations_name_the_calls() -> None:
+    assert users.explain(by="by_email", email="x") == (
+        "group/users: email='x'\n"
+        "  looks up the index 'by_email', which is over the app: one call, of the entity of the value\n"
+        "  gives the keys of the rows, in their order; the rows are read by calls to their entities\n"
+        "  conflicts with transactions that insert, delete or change a row that has the value, or had it"
+    )
+    with pytest.raises(BadQuery, match="names a value for each of its columns"):
+        users.explain(by="by_city", city="x")

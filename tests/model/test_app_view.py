@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from decimal import Decimal
 from typing import Any
 
@@ -103,3 +104,15 @@ async def test_what_is_refused(what: str, why: str) -> None:
     async with embedded_cluster(App("shop", [shop, reader])) as cluster:
         with pytest.raises(TransactionAborted, match=why):
             await cluster.call(reader, 1, wrong, what)
+
+
+@pytest.mark.parametrize("here", [True, False])
+async def test_rows_that_count_in_one_group_do_not_conflict(here: bool) -> None:
+    """The first rows of a group as well, before which it is not there."""
+    async with embedded_cluster(App("shop", [shop, reader]), n_slots=4) as cluster:
+        calls = [
+            cluster.request(shop, "a" if here else f"a{number}", put, [Order(number, "s", 1)]) for number in range(40)
+        ]
+        replies = await asyncio.gather(*calls)
+        assert {reply.phase for reply in replies} == {1}
+        assert await cluster.call(reader, 1, look) == [40, 40, "0", 40]

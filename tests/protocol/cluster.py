@@ -103,6 +103,7 @@ class Cluster:
         self.began = {0: 0}
         """Versions by the first epoch that ran on them."""
         self.externals: dict[int, tuple[bytes, Callable[[bytes], None]]] = {}
+        self.alarms: dict[str, tuple[int, Callable[[int], None]]] = {}
         self.outcomes: dict[bytes, bytes | tuple[str, str]] = {}
         self.start_coordinator()
         for worker in range(workers):

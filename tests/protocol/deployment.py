@@ -46,6 +46,7 @@ from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
     AppendVerdicts,
+    CallGivenUp,
     CoordinatorSaid,
     EmitReplies,
     Event,
@@ -93,6 +94,7 @@ class Deployment:
         self.sent: dict[str, tuple[Request, int]] = {}
         self.replies: list[ReplyRecord] = []
         self.externals: list[tuple[Worker, RunExternal]] = []
+        self.alarms: dict[Worker, tuple[int, Callable[[int], None]]] = {}
         self._ended: dict[bytes, Callable[[bytes], None]] = {}
         self.outcomes: dict[bytes, ExternalResult] = {}
         self.epoch_records = 0
@@ -269,7 +271,7 @@ class _Place:
         self._deployment = deployment
         self._core = core
         objects = Objects(deployment.store, self._submit)
-        ports = WorkerPorts(self, self, objects, self, self, self)
+        ports = WorkerPorts(self, self, objects, self, self, self, self)
         self.host = WorkerHost(core, ports, partial(deployment.to_worker, core))
 
     def _soon(self, deliver: Callable[[], None]) -> None:
@@ -322,11 +324,17 @@ class _Place:
     def left(self, effect: ReportLeft) -> None:
         """A test looks at the replies."""
 
+    def gave_up(self, effect: CallGivenUp) -> None:
+        """A test looks at the replies."""
+
     def skipped(self, effect: ReportPoison) -> None:
         """A test looks at the replies."""
 
     def external(self, effect: AppendExternal, durable: Callable[[bytes | None], None]) -> None:
         durable(effect.record.outcome)
+
+    def wake(self, due_us: int, told: Callable[[int], None]) -> None:
+        self._deployment.alarms[self._core] = (due_us, told)
 
     def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
         self._deployment._ended[wanted.key] = ended

@@ -20,6 +20,7 @@ from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
     AppendVerdicts,
+    CallGivenUp,
     EmitReplies,
     FrameArrived,
     LoadState,
@@ -64,7 +65,7 @@ class Process:
         self._cluster = cluster
         self._storage = cluster.storage
         objects = Objects(cluster.storage.store, self._submit)
-        ports = WorkerPorts(self, self, objects, self, self, self)
+        ports = WorkerPorts(self, self, objects, self, self, self, self)
         self.host = WorkerHost(self.core, ports, partial(cluster.to_worker, self))
 
     def tell(self, message: ToCoordinator) -> None:
@@ -137,6 +138,9 @@ class Process:
     def left(self, effect: ReportLeft) -> None:
         """The transcript says so."""
 
+    def gave_up(self, effect: CallGivenUp) -> None:
+        """The transcript says so."""
+
     def skipped(self, effect: ReportPoison) -> None:
         """The transcript says so."""
 
@@ -149,6 +153,9 @@ class Process:
 
     def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
         self._cluster.externals[wanted.tid] = (wanted.key, ended)
+
+    def wake(self, due_us: int, told: Callable[[int], None]) -> None:
+        self._cluster.alarms[self.name] = (due_us, told)
 
     def _submit(
         self, what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None]

@@ -136,6 +136,20 @@ def test_sums_of_decimals_are_exact(shop: Shop) -> None:
     assert shop.read(shop.all) == [(2, 2 * small)]
 
 
+def test_no_digit_is_lost_when_a_row_goes(shop: Shop) -> None:
+    orders = shop.rows(shop.orders)
+    long = Decimal("1234567890123456789012345678901234567.0987654321")
+    done(orders.insert(Order(1, freight=long)))
+    done(orders.insert(Order(2, freight=long.copy_negate())))
+    assert shop.read(shop.all) == [(2, 0)]
+    done(orders.delete(1))
+    assert shop.read(shop.all) == [(1, long.copy_negate())]
+    done(orders.update(2, freight=long))
+    assert shop.read(shop.all) == [(1, long)]
+    done(orders.delete(2))
+    assert shop.read(shop.all) == []
+
+
 @pytest.mark.parametrize("freight", ["NaN", "Infinity", "1E+40", "1E-41"])
 def test_what_cannot_be_added_up_is_refused(shop: Shop, freight: str) -> None:
     with pytest.raises(UnsupportedValue, match=r"view 'open' of table shop/orders: column 'freight' is added up"):

@@ -1,7 +1,8 @@
 """Mutation proof for increments: each of their rules, broken on purpose, is caught by the simulator.
 
 One rule cannot be told apart by what transactions give: increments that conflict or collide among themselves only send
-transactions to the lock phase or to sequential mode. `tests/worker/test_increment_validation.py` has that.
+transactions to the lock phase or to sequential mode. `tests/worker/test_increment_validation.py` has that, and
+`test_incremented_row.py` the order of the branches of one transaction, which hardly ever shows in a sum.
 """
 
 from __future__ import annotations
@@ -40,13 +41,6 @@ def increments_are_added_in_the_order_of_arrival(patch: pytest.MonkeyPatch) -> N
             original(slot, left)
 
     patch.setattr(validation, "commit_increments", commit)
-
-
-def branches_add_in_the_order_of_arrival(patch: pytest.MonkeyPatch) -> None:
-    def pending(self: IncrementedRow) -> list[Increment]:
-        return [increment for mine in self._increments().values() for increment in mine]
-
-    patch.setattr(IncrementedRow, "pending", pending)
 
 
 def increments_are_lost_beside_a_put(patch: pytest.MonkeyPatch) -> None:
@@ -186,7 +180,6 @@ def phase_3_keeps_increments_of_who_has_failed(patch: pytest.MonkeyPatch) -> Non
 
 MUTATIONS: list[Mutation] = [
     increments_are_added_in_the_order_of_arrival,
-    branches_add_in_the_order_of_arrival,
     increments_are_lost_beside_a_put,
     increments_count_again_in_the_lock_phase,
     what_a_row_was_given_before_its_put_is_added_to_it,

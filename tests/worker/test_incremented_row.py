@@ -4,6 +4,7 @@ order of arrival.
 
 from __future__ import annotations
 
+from itertools import permutations
 from random import Random
 
 import msgspec
@@ -135,6 +136,18 @@ def test_branches_that_add_do_not_collide_and_do_not_see_each_other() -> None:
     assert row.final() == 17
     assert row.read("0") == 13
     assert row.collided
+
+
+@pytest.mark.parametrize("arrival", list(permutations(["", "00", "01", "1"])))
+def test_branches_are_added_up_in_call_path_order_whenever_they_arrive(arrival: tuple[str, ...]) -> None:
+    row, weights = Transaction(), {"": 1.0, "00": 1e-16, "01": -1.0, "1": 1e-16}
+    for chain in arrival:
+        row.cell.add(path(chain), Increment(TYPE, {"x": weights[chain]}))
+    cell = row.cell
+    assert isinstance(cell, IncrementedRow)
+    data = incremented(cell.found(KEY), cell.pending())
+    assert data is not None
+    assert TYPE.decode(data).x == 1e-16, "the first small one is lost beside 1.0"
 
 
 @pytest.mark.parametrize("other", ["read", "put", "delete", "scan"])

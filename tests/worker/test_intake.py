@@ -30,7 +30,9 @@ def intake(n_slots: int, limits: Limits | None = None, pending: Sequence[Pending
     """All slots of a deployment; `pending` are slot 0's."""
     made = Intake(app, limits or Limits(), n_slots)
     for slot in range(n_slots):
-        made.add_slot(slot, 0, list(pending) if slot == 0 else [], None, ReplyMemory(SlotState(), 10, 10**9))
+        made.add_slot(
+            slot, 0, list(pending) if slot == 0 else [], None, ReplyMemory(SlotState(), 10, 10**9), SlotState()
+        )
     return made
 
 
@@ -158,7 +160,7 @@ def test_small_ones_do_not_wait_behind_large_ones_of_their_slot() -> None:
 
 def test_what_is_carried_takes_its_room_first() -> None:
     one = large(Limits(epoch_result_bytes_max=1000))
-    one.add_slot(0, 0, [carried(1), carried(2)], None, ReplyMemory(SlotState(), 10, 10**9))
+    one.add_slot(0, 0, [carried(1), carried(2)], None, ReplyMemory(SlotState(), 10, 10**9), SlotState())
     one.arrive(0, [*arrivals(0, 1), small(1)])
     assert [root.tid for root in one.form(2)[0]] == [1, 2, 3]
     assert one.backlog == 1

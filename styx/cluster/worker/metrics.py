@@ -83,6 +83,7 @@ def _transactions(process: WorkerProcess) -> Iterator[Metric]:
     yield counter(*families.CARRIED, watch.left)
     yield counters(*families.CARRIED_AGAIN, "function", process.node.reports.carried.again)
     yield counters(*families.LEFT, "function", process.node.reports.left.by_function)
+    yield counters(*families.DEAD_CALLS, "function", process.node.reports.dead_calls.by_function)
     yield counters(*families.ROWS_READ, "table", watch.range_counts.rows_read)
     yield counters(*families.RANGE_CONFLICTS, "table", watch.range_counts.conflicts)
     yield counter(*families.POISON, counts.poison)
@@ -154,6 +155,7 @@ def _place(process: WorkerProcess) -> Iterator[Metric]:
     yield gauges(*families.ROWS, "table", {table: number for table, (number, _) in rows.items()})
     yield gauges(*families.INDEXES, "table", {table: made for table, (_, made) in rows.items()})
     yield gauge("styx_backlog", "Requests fetched that no epoch has taken yet.", 0 if core is None else core.backlog)
+    yield gauge(*families.GIVEN_FOR_LATER, 0 if core is None else core.given_for_later)
     yield gauge(
         *families.UNFINISHED,
         0 if core is None else core.unfinished,

@@ -30,6 +30,7 @@ from styx.snapshot.part import spans
 from styx.snapshot.prefetch import PrefetchingStore
 from styx.store.base import Store
 from styx.worker.events import (
+    CallGivenUp,
     LoadState,
     NotResumed,
     ReplyDiffers,
@@ -146,6 +147,10 @@ class ReplayWatch:
     def left(self, effect: ReportLeft) -> None:
         """As `Findings.left`."""
         self._node.reports.left.add(effect.functions)
+
+    def gave_up(self, effect: CallGivenUp) -> None:
+        """As `Findings.gave_up`."""
+        self._node.reports.dead_calls.add(effect)
 
     def skipped(self, effect: ReportPoison) -> None:
         """As `Findings.skipped`."""

@@ -36,6 +36,7 @@ from styx.cluster.worker.lifeline import Lifeline
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.peers import Peers
 from styx.cluster.worker.recovery import ReplayWatch
+from styx.host.alarm import Alarm, wall_clock_us
 from styx.host.event_dump import temporary_path
 from styx.host.passes import Passes
 from styx.host.ports import Objects, WorkerPorts
@@ -100,6 +101,7 @@ class WorkerSession:
         no_app = App(deployment.app, [])
         self.core = Worker(self._number, no_app, deployment.n_slots, deployment.limits, node.reports.notes, self._watch)
         self._host: WorkerHost | None = None
+        self._alarm = Alarm(wall_clock_us)
         self._part = _WAITS
         self._lifeline: Lifeline | None = None
         if node.coordinator:
@@ -139,6 +141,7 @@ class WorkerSession:
         self.peers.close()
         self._link.abort("the worker's registration is over")
         # The session is part of reference circles, and the garbage collector of this process hardly ever runs.
+        self._alarm.stop()
         self.core.end()
         self._passes.watchdog.stop()
         if self._lifeline is not None:
@@ -207,7 +210,7 @@ class WorkerSession:
         generation = self.generation = Generation(self, message)
         objects = Objects(self.node.store, self.node.background.submit)
         findings = ReplayWatch(self.node, message, self.deployment.reply_partitions)
-        ports = WorkerPorts(self, generation, objects, generation, findings, generation.externals)
+        ports = WorkerPorts(self, generation, objects, generation, findings, generation.externals, self._alarm)
         self._host = WorkerHost(self._timed, ports, generation.give)
         self.core.run_app(self._apps[self._version])
 

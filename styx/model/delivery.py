@@ -1,0 +1,156 @@
+"""The delivery of a call that was given for later: the built-in functions that the worker runs for agenda entries.
+
+A delivery is an ordinary transaction, rooted at the entity that gave the call: it takes the entry out of the agenda and
+makes the call, both or neither. If it aborts, a second transaction puts the entry off, or, after its last attempt, to
+the operator's dead calls. No request of a client can name these functions, and they run no code of the app themselves.
+Paper section 3.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+import msgspec
+from msgspec.structs import replace
+
+from styx.errors import BadArguments
+from styx.messages import Request
+from styx.model.agenda import (
+    AgendaEntry,
+    DeadCall,
+    agenda_of,
+    dead_of,
+    decode_entry,
+    encode_entry,
+    entry_key,
+    giver_of,
+    pause_us,
+)
+from styx.model.cell import Cell
+from styx.model.context import Context
+from styx.model.function_spec import DELIVER_FUNCTION, PUT_OFF_FUNCTION, FunctionSpec
+from styx.model.giving import call_encoded
+from styx.model.operator import Operator
+from styx.model.table_names import owner_of
+
+DELIVERED: Final = "delivered"
+WITHDRAWN: Final = "withdrawn"
+PUT_OFF: Final = "put off"
+DEAD: Final = "dead"
+REQUEST_PREFIX: Final = "<agenda> "
+"""Begins the request id of a delivery, which no client's request may have: `<agenda> TIME ID`."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_functions: Final[WeakKeyDictionary[Operator, dict[str, FunctionSpec]]] = WeakKeyDictionary()
+
+
+class _Delivery(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """The arguments: the last part of the entry's key, its id, and the error (type, message) of the attempt."""
+
+    last: str
+    id: str
+    error: tuple[str, str] | None = None
+
+
+_decode_delivery = msgspec.msgpack.Decoder(_Delivery).decode
+
+
+# The requests ----------------------------------------------------------------------------------------------
+
+
+def delivery_request(table: str, key: tuple[str | int, ...], call_id: str, now_us: int) -> Request:
+    """The request that delivers the entry of `table` under `key`, which has this id."""
+    entity, last = giver_of(key)
+    return _request(owner_of(table), entity, DELIVER_FUNCTION, _Delivery(last, call_id), now_us)
+
+
+def put_off_request(delivery: Request, now_us: int, error: tuple[str, str]) -> Request:
+    """The request that puts off the entry of a delivery that has failed."""
+    arguments = replace(_decode_delivery(delivery.params), error=error)
+    return _request(delivery.operator, delivery.key, PUT_OFF_FUNCTION, arguments, now_us)
+
+
+def _request(operator: str, entity: Any, function: str, arguments: _Delivery, now_us: int) -> Request:
+    number = 0 if function == DELIVER_FUNCTION else 1
+    request_id = f"{REQUEST_PREFIX}{now_us} {number} {arguments.id}"
+    return Request(request_id, operator, entity, function, _encode(arguments))
+
+
+class DeliveryName(NamedTuple):
+    """What the request id of a delivery says: its time in microseconds since 1970, whether it puts the call off, and
+    the id of the call.
+    """
+
+    now_us: int
+    puts_off: bool
+    call_id: str
+
+
+def delivery_name(request_id: str) -> DeliveryName | None:
+    """What a request id, or a reply's, says; None if it is of no delivery."""
+    if not request_id.startswith(REQUEST_PREFIX):
+        return None
+    now_us, puts_off, call_id = request_id.removeprefix(REQUEST_PREFIX).split(" ")
+    return DeliveryName(int(now_us), puts_off == "1", call_id)
+
+
+def entry_of(request: Request) -> str:
+    """The id of the entry that a delivery, or what follows its failure, is for."""
+    return _decode_delivery(request.params).id
+
+
+# The functions ---------------------------------------------------------------------------------------------
+
+
+def delivery_function(operator: Operator, name: str) -> FunctionSpec:
+    """`DELIVER_FUNCTION` or `PUT_OFF_FUNCTION` of an operator; they are in no operator's `functions`."""
+    made = _functions.get(operator)
+    if made is None:
+        made = _functions[operator] = {}
+        for its_name, function in ((DELIVER_FUNCTION, _deliver), (PUT_OFF_FUNCTION, _put_off)):
+            spec = made[its_name] = operator.spec(its_name, function)
+            spec.decode = _decode_params
+    return made[name]
+
+
+def _decode_params(data: bytes) -> tuple[Any, dict[str, Any]]:
+    try:
+        return (_decode_delivery(data),), {}
+    except (msgspec.DecodeError, ValueError) as error:
+        raise BadArguments(f"the arguments of a delivery: {error}") from None
+
+
+async def _deliver(ctx: Context, wanted: _Delivery) -> str:
+    cell, entry = _standing(ctx, wanted)
+    if entry is None:
+        return WITHDRAWN
+    cell.write(ctx._chain, None)
+    call_encoded(ctx, entry.operator, entry.function, entry.key, entry.params)
+    return DELIVERED
+
+
+async def _put_off(ctx: Context, wanted: _Delivery) -> list[str]:
+    assert wanted.error is not None, "what has not failed is not put off"
+    cell, entry = _standing(ctx, wanted)
+    if entry is None:
+        return [WITHDRAWN, *wanted.error]
+    failed = replace(entry, attempt=entry.attempt + 1)
+    now_us = ctx._env.timestamp_us
+    if failed.attempt < failed.attempts:
+        cell.write(ctx._chain, encode_entry(replace(failed, due_us=now_us + pause_us(failed))))
+        return [PUT_OFF, *wanted.error]
+    cell.write(ctx._chain, None)
+    dead = ctx._cell.sibling(ctx._env, dead_of(ctx.operator), entry_key(ctx.key, wanted.id))
+    dead.write(ctx._chain, encode_entry(DeadCall(failed, now_us, wanted.error)))
+    return [DEAD, *wanted.error]
+
+
+def _standing(ctx: Context, wanted: _Delivery) -> tuple[Cell, AgendaEntry | None]:
+    """The entry's cell, and the entry if it still stands: it may have been withdrawn, or replaced under its name."""
+    cell = ctx._cell.sibling(ctx._env, agenda_of(ctx.operator), entry_key(ctx.key, wanted.last))
+    data = cell.read(ctx._chain)
+    if data is None:
+        return cell, None
+    entry = decode_entry(data)
+    return cell, entry if entry.id == wanted.id else None

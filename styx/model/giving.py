@@ -1,0 +1,120 @@
+"""Giving a call for later, and withdrawing one: what is behind `ctx.after_commit`, `ctx.after` and `ctx.cancel`.
+
+The call is checked where it is given, as one that is made at once would be: its function exists, its key and arguments
+fit. It becomes an entry of the entity's agenda (`styx.model.agenda`), and nothing is called here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from styx.model.agenda import (
+    AT_ONCE,
+    NAMED,
+    USUAL_RETRY,
+    AgendaEntry,
+    Retry,
+    agenda_of,
+    checked_delay,
+    checked_name,
+    encode_entry,
+    entry_id,
+    entry_key,
+    microseconds,
+)
+from styx.model.function_spec import MadeCall
+from styx.native.compiled import calls_more
+from styx.values.codec import shown
+
+if TYPE_CHECKING:
+    from styx.model.cell import Cell
+    from styx.model.context import Context
+
+_NO_DELAY: Any = object()
+
+
+def give(
+    context: Context,
+    operator: Any,
+    function: Any,
+    key: Any,
+    params: Any,
+    retry: Any,
+    delay: Any = _NO_DELAY,
+    name: Any = None,
+) -> None:
+    """Writes an entry of the agenda of the context's entity; counts as one operation."""
+    method = "after_commit" if delay is _NO_DELAY else "after"
+    _may_write(context, method)
+    called = context._called
+    made = context._made_call(False, operator, function, key, params)
+    context._called = called  # this transaction does not make the call
+    env = context._env
+    try:
+        now_us = env.timestamp_us
+        due_us = AT_ONCE if delay is _NO_DELAY else now_us + checked_delay(delay)
+        pauses = USUAL_RETRY if retry is None else _checked_retry(retry)
+        last = "" if name is None else NAMED + checked_name(name)
+    except BaseException as error:  # noqa: BLE001 - showing what was given can run code of the app
+        raise context._doomed(error) from None
+    epoch, behind = env.place()
+    context._ids += 1
+    its_id = entry_id(epoch, behind, env.tid, context._path, context._ids)
+    entry = AgendaEntry(
+        due_us,
+        its_id,
+        now_us,
+        made.function.operator,
+        made.function.name,
+        made.key,
+        made.params,
+        pauses.attempts,
+        microseconds(pauses.first),
+    )
+    _cell_of(context, last or its_id).write(context._chain, encode_entry(entry))
+
+
+def withdraw(context: Context, name: Any) -> bool:
+    """Removes a named entry; whether there was one."""
+    _may_write(context, "cancel")
+    try:
+        last = NAMED + checked_name(name)
+    except BaseException as error:  # noqa: BLE001 - showing what was given can run code of the app
+        raise context._doomed(error) from None
+    cell = _cell_of(context, last)
+    if cell.read(context._chain) is None:
+        return False
+    cell.write(context._chain, None)
+    return True
+
+
+def call_encoded(context: Context, operator: str, function: str, key: Any, data: bytes) -> None:
+    """An asynchronous call whose arguments are encoded already."""
+    env = context._env
+    try:
+        spec = env.app.resolve(operator, function)
+        checked = spec.keys.check(tuple(key) if isinstance(key, list) else key)
+        slot = spec.keys.slot_of(checked, env.n_slots)
+    except BaseException as error:  # noqa: BLE001 - a partition_key's own code can run here
+        raise context._doomed(error) from None
+    context._called += 1 + calls_more(data, env.limits)
+    context._calls = [*(context._calls or ()), MadeCall(False, slot, spec, checked, data)]
+
+
+def _may_write(context: Context, method: str) -> None:
+    if context._left <= 0:
+        context._refuse()
+    context._left -= 1
+    if context._spec.read_only:
+        raise context._violation(method)
+
+
+def _checked_retry(retry: Any) -> Retry:
+    if not isinstance(retry, Retry):
+        raise TypeError(f"retry= takes a styx.Retry, such as Retry(attempts=3): got {shown(retry)}")
+    return retry
+
+
+def _cell_of(context: Context, last: str) -> Cell:
+    table = agenda_of(context._spec.operator)
+    return context._cell.sibling(context._env, table, entry_key(context._key, last))

@@ -1,0 +1,126 @@
+"""Which calls of a slot's agendas are due: the order of what the agenda tables hold.
+
+It is derived from the tables, kept up by their commits, and in no snapshot. What it gives depends on the tables and on
+what was taken alone, never on the order of commits. It never changes a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from heapq import heapify, heappop, heappush
+from typing import Any, Final, NamedTuple
+
+from styx.model.agenda import AT_ONCE, due_of
+
+_SLACK: Final = 1_000
+"""Places that may be outdated before the order is made anew, beside as many as there are entries."""
+
+_Place = tuple[int, str, str, Any]
+"""(due time, id, table, key) of an entry."""
+Find = Callable[[str, Any], bytes | None]
+"""Gives the present entry of a table under a key."""
+
+
+class DueCall(NamedTuple):
+    """An entry that was taken: its id, and where it stands."""
+
+    id: str
+    table: str
+    key: Any
+
+
+class DueCalls:
+    """`taken` are the ids of entries whose delivery is under way; they are not given again until it has ended.
+
+    Calls after commit and timers have an order each, so that neither keeps the other from its turn.
+    """
+
+    __slots__ = ("_at_once", "_entries", "_find", "_timers", "taken")
+
+    def __init__(
+        self, find: Find, entries: Callable[[], Iterable[tuple[str, Any, bytes]]], taken: set[str] | None = None
+    ) -> None:
+        """`entries` gives all (table, key, entry) that there are."""
+        self.taken: set[str] = set() if taken is None else taken
+        self._find = find
+        self._entries = entries
+        self._at_once: list[_Place] = []
+        self._timers: list[_Place] = []
+        self._make()
+
+    def _make(self) -> None:
+        taken = self.taken
+        self._at_once, self._timers = [], []
+        for table, key, data in self._entries():
+            due_us, its_id = due_of(data)
+            if its_id not in taken:
+                (self._timers if due_us else self._at_once).append((due_us, its_id, table, key))
+        heapify(self._at_once)
+        heapify(self._timers)
+
+    def take_up(self, its_id: str) -> None:
+        """A snapshot has found this entry's delivery under way."""
+        self.taken.add(its_id)
+
+    def let_go(self, its_id: str) -> None:
+        """The entry's delivery has ended."""
+        self.taken.discard(its_id)
+
+    def put(self, table: str, key: Any, data: bytes) -> None:
+        """An entry was committed."""
+        due_us, its_id = due_of(data)
+        heappush(self._timers if due_us else self._at_once, (due_us, its_id, table, key))
+
+    def tidy(self, n_entries: int) -> None:
+        """Forgets the places of entries that were removed before their time, if they are many; `n_entries` stand."""
+        if len(self._at_once) + len(self._timers) > 2 * n_entries + _SLACK:
+            self._make()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there may be a call that is due as soon as possible."""
+        return self._next(self._at_once) is not None
+
+    @property
+    def next_us(self) -> int | None:
+        """When the next timer is due, in microseconds since 1970; None without one."""
+        place = self._next(self._timers)
+        return None if place is None else place[0]
+
+    def has_due(self, now_us: int) -> bool:
+        """Whether `take` would give an entry."""
+        if self.waiting:
+            return True
+        next_us = self.next_us
+        return next_us is not None and next_us <= now_us
+
+    def take(self, now_us: int, limit: int) -> list[DueCall]:
+        """At most `limit` entries that are due, those of one order in their order; half of the room for each, and what
+        one of them leaves for the other.
+        """
+        share = -(-limit // 2)
+        at_once = self._pop(self._at_once, AT_ONCE, share)
+        timers = self._pop(self._timers, now_us, limit - len(at_once))
+        at_once += self._pop(self._at_once, AT_ONCE, limit - len(at_once) - len(timers))
+        found = [DueCall(its_id, table, key) for _, its_id, table, key in at_once + timers]
+        self.taken.update([each.id for each in found])
+        return found
+
+    def _pop(self, heap: list[_Place], now_us: int, limit: int) -> list[_Place]:
+        found = list[_Place]()
+        while len(found) < limit:
+            place = self._next(heap)
+            if place is None or place[0] > now_us:
+                break
+            found.append(heappop(heap))
+        return found
+
+    def _next(self, heap: list[_Place]) -> _Place | None:
+        """The first place of an entry that still stands there; forgets those before it."""
+        while heap:
+            due_us, its_id, table, key = heap[0]
+            data = self._find(table, key)
+            if data is not None and due_of(data) == (due_us, its_id) and its_id not in self.taken:
+                return heap[0]
+            heappop(heap)
+        return None

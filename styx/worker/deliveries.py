@@ -1,0 +1,149 @@
+"""The deliveries of a worker: which calls of its slots' agendas are due, their transactions, and their end.
+
+An epoch record says how many were taken and at what time, so that a replay takes the same ones. A delivery that aborts
+goes on, in the next epoch and under its own TID, as the transaction that puts the call off. A clock is not read here.
+Paper sections 5.1 and 7.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec.structs import astuple
+
+from styx.messages import Request, decode_request, encode_request
+from styx.model.agenda import dead_of, decode_dead, decode_entry, entry_key
+from styx.model.app import App
+from styx.model.delivery import DEAD, delivery_function, delivery_request, entry_of, put_off_request
+from styx.model.function_spec import PUT_OFF_FUNCTION
+from styx.protocol.manifest import PendingTransaction
+from styx.state.due_calls import DueCall, DueCalls
+from styx.state.slot_state import SlotState
+from styx.state.table import NEWEST
+from styx.values.codec import decode_plain
+from styx.worker.events import CallGivenUp
+from styx.worker.root import RootTransaction
+
+DUE_MAX: Final = 250
+"""Calls of one slot that an epoch takes, so that many that are due at once do not keep requests from their turn."""
+NOWHERE: Final = -1
+"""The offset of a transaction that stands at no place of the log."""
+
+
+class Deliveries:
+    """`now_us` is the time that the host has told, in microseconds since 1970; it never goes back.
+
+    `any`: some slot has an agenda; nothing needs to be asked before. `under_way` counts the deliveries in the present
+    epoch, carried, and parked.
+    """
+
+    def __init__(self, app: App) -> None:
+        self.now_us = 0
+        self.under_way = 0
+        self.any = False
+        self._app = app
+        self._states: dict[int, SlotState] = {}
+        self._given_up: list[CallGivenUp] = []
+
+    def add_slot(self, slot: int, state: SlotState) -> None:
+        """Adds a slot."""
+        self._states[slot] = state
+        self.any = self.any or state.due_calls is not None
+
+    # What is due -------------------------------------------------------------------------------------------
+
+    def has_due(self) -> bool:
+        """Whether a call is due."""
+        now_us = self.now_us
+        return any(due_calls.has_due(now_us) for due_calls in self._due_calls())
+
+    def next_us(self) -> int | None:
+        """When the next timer is due, None if there is none."""
+        times = [next_us for due_calls in self._due_calls() if (next_us := due_calls.next_us) is not None]
+        return min(times, default=None)
+
+    def _due_calls(self) -> Iterable[DueCalls]:
+        return [state.due_calls for state in self._states.values() if state.due_calls is not None]
+
+    def any_in(self, slot: int) -> bool:
+        """Whether the slot has an agenda."""
+        return self._states[slot].due_calls is not None
+
+    def waiting(self) -> int:
+        """The calls that were given and not made, on all slots."""
+        return sum(state.agenda_length() for state in self._states.values())
+
+    # Transactions ------------------------------------------------------------------------------------------
+
+    def take(self, slot: int, now_us: int, limit: int) -> list[DueCall]:
+        """The next calls of the slot that are due at `now_us`; the same for the same state, time and number."""
+        due_calls = self._states[slot].due_calls
+        return [] if due_calls is None else due_calls.take(now_us, limit)
+
+    def root(self, slot: int, tid: int, call: DueCall, now_us: int) -> RootTransaction:
+        """The transaction that makes a call that was taken."""
+        data = self._states[slot].table(call.table).read(NEWEST, call.key)
+        assert data is not None, "a call was taken that does not stand in its agenda"
+        entry = decode_entry(data)
+        # Neither before its time nor before its cause, whatever the clocks of this host and of others show.
+        time_us = max(now_us, entry.due_us, entry.given_us)
+        return self._made(slot, tid, time_us, delivery_request(call.table, call.key, call.id, time_us), call.id)
+
+    def readmit(self, slot: int, pending: PendingTransaction) -> RootTransaction:
+        """Continues a delivery from a snapshot."""
+        request = decode_request(pending.payload)
+        call_id = entry_of(request)
+        due_calls = self._states[slot].due_calls
+        if due_calls is not None:
+            due_calls.take_up(call_id)
+        return self._made(slot, pending.tid, pending.timestamp_us, request, call_id)
+
+    def _made(self, slot: int, tid: int, time_us: int, request: Request, call_id: str) -> RootTransaction:
+        operator = self._app.operator(request.operator)
+        function = delivery_function(operator, request.function)
+        key = operator.check_key(request.key)
+        payload = encode_request(request)
+        root = RootTransaction(
+            tid, slot, NOWHERE, time_us, payload, request.request_id, 0, function, key, request.params, entry=call_id
+        )
+        self.under_way += 1
+        return root
+
+    def ended(self, root: RootTransaction) -> bool:
+        """Whether a delivery has ended: it was made, withdrawn or put off. If not, `root` puts it off from here on."""
+        assert root.entry is not None, "a request is no delivery"
+        if root.failure is None:
+            self.under_way -= 1
+            self._note_dead(root)
+            due_calls = self._states[root.slot].due_calls
+            if due_calls is not None:
+                due_calls.let_go(root.entry)
+            return True
+        request, failure = decode_request(root.payload), root.failure
+        put_off = put_off_request(request, root.timestamp_us, (failure.type, failure.message))
+        root.function = delivery_function(self._app.operator(put_off.operator), put_off.function)
+        root.payload, root.request_id, root.params = encode_request(put_off), put_off.request_id, put_off.params
+        root.refused = root.externals = None
+        root.sequential = False
+        return False
+
+    def _note_dead(self, root: RootTransaction) -> None:
+        """Notes the call if `root` has given it up."""
+        assert root.function is not None
+        if root.function.name != PUT_OFF_FUNCTION or decode_plain(root.result or b"\xc0")[0] != DEAD:
+            return
+        request = decode_request(root.payload)
+        dead = (
+            self._states[root.slot].table(dead_of(request.operator)).read(NEWEST, entry_key(root.key, str(root.entry)))
+        )
+        if dead is not None:
+            entry, _, error = astuple(decode_dead(dead))
+            self._given_up.append(
+                CallGivenUp(request.operator, root.key, entry.operator, entry.function, entry.key, entry.attempt, error)
+            )
+
+    def take_given_up(self) -> list[CallGivenUp]:
+        """The calls that were given up since the last time."""
+        taken, self._given_up = self._given_up, []
+        return taken

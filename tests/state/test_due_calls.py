@@ -1,0 +1,106 @@
+"""The order of what is due."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from styx.model.agenda import AT_ONCE, AgendaEntry, agenda_of, encode_entry
+from styx.state.due_calls import DueCall
+from styx.state.slot_state import SlotState
+
+AGENDA = agenda_of("cart")
+
+
+def entry(due_us: int, its_id: str) -> bytes:
+    return encode_entry(AgendaEntry(due_us, its_id, 0, "mail", "send", "a", b"\x90", 5, 1))
+
+
+def given(state: SlotState, *entries: tuple[str, int]) -> None:
+    for its_id, due_us in entries:
+        state.table(AGENDA).write(1, ("a", its_id), entry(due_us, its_id))
+
+
+def taken(state: SlotState, now_us: int, limit: int = 10) -> list[str]:
+    assert state.due_calls is not None
+    return [call.id for call in state.due_calls.take(now_us, limit)]
+
+
+def test_a_slot_without_agendas_has_no_order() -> None:
+    state = SlotState()
+    state.table("cart")
+    assert state.due_calls is None
+    assert state.agenda_length() == 0
+
+
+def test_timers_come_by_time_and_then_by_id() -> None:
+    state = SlotState()
+    given(state, ("c", 20), ("b", 10), ("d", 30), ("a", 20))
+    assert state.due_calls is not None
+    assert (state.due_calls.next_us, state.due_calls.has_due(9), state.due_calls.has_due(10)) == (10, False, True)
+    assert taken(state, 20) == ["b", "a", "c"]
+    assert taken(state, 29) == []
+    assert taken(state, 30) == ["d"]
+
+
+def test_calls_after_commit_and_timers_share_the_room() -> None:
+    state = SlotState()
+    given(state, *[(f"n{i}", AT_ONCE) for i in range(6)], *[(f"t{i}", 5) for i in range(6)])
+    assert taken(state, 5, 4) == ["n0", "n1", "t0", "t1"]
+    assert taken(state, 0, 4) == ["n2", "n3", "n4", "n5"]
+    assert taken(state, 5, 4) == ["t2", "t3", "t4", "t5"]
+
+
+def test_the_same_number_gives_the_same_calls() -> None:
+    one, other = SlotState(), SlotState()
+    for state in (one, other):
+        given(state, *[(f"n{i}", AT_ONCE) for i in range(3)], *[(f"t{i}", 5) for i in range(9)])
+    first = taken(one, 5, 100)
+    assert taken(other, 5, len(first)) == first
+
+
+def test_what_was_withdrawn_replaced_or_put_off_is_not_given() -> None:
+    state = SlotState()
+    given(state, ("gone", 1), ("late", 2))
+    state.table(AGENDA).write(1, ("a", "gone"), None)
+    state.table(AGENDA).write(1, ("a", "late"), entry(9, "other"))
+    assert taken(state, 5) == []
+    assert taken(state, 9) == ["other"]
+
+
+def test_what_is_under_way_is_given_again_only_when_it_is_due_again() -> None:
+    state = SlotState()
+    given(state, ("x", 1))
+    assert taken(state, 5) == ["x"]
+    state.table(AGENDA).write(2, ("a", "x"), entry(7, "x"))
+    assert state.due_calls is not None
+    assert taken(state, 9) == []
+    state.due_calls.let_go("x")
+    state.table(AGENDA).write(2, ("a", "x"), entry(8, "x"))
+    assert taken(state, 9) == ["x"]
+
+
+def test_loading_makes_the_same_order() -> None:
+    state = SlotState()
+    given(state, ("c", 20), ("b", AT_ONCE), ("a", 20))
+    assert taken(state, 0) == ["b"]
+    state.as_stored()  # whoever loads it says which deliveries are under way
+    assert state.due_calls is not None
+    state.due_calls.take_up("c")
+    assert taken(state, 20) == ["b", "a"]
+
+
+def test_many_that_were_withdrawn_are_forgotten() -> None:
+    state = SlotState()
+    for number in range(5_000):
+        given(state, (f"{number:06d}", 10**15))
+        state.table(AGENDA).write(1, ("a", f"{number:06d}"), None)
+    assert state.due_calls is not None
+    assert len(state.due_calls._timers) < 2_000
+
+
+def test_a_call_says_where_it_stands() -> None:
+    state = SlotState()
+    key: Any = ("a", "x")
+    given(state, ("x", 1))
+    assert state.due_calls is not None
+    assert state.due_calls.take(1, 1) == [DueCall("x", AGENDA, key)]
