@@ -39,8 +39,10 @@ _ON_DELETE: Final[tuple[tuple[str, str], ...]] = (
 State = Mapping[tuple[str, Any], bytes]
 
 
-def declare_links(operators: list[Operator]) -> None:
-    """The tables of the operators that run programs, which have those of `proof.row_steps`."""
+def declare_links(operators: list[Operator], *, referring: bool = True) -> None:
+    """The tables of the operators that run programs, which have those of `proof.row_steps`. Not `referring`: their rows
+    have the same columns, which may hold anything.
+    """
     for index, operator in enumerate(operators):
         near, behind = operators[(index + 1) % 3], operators[(index + 2) % 3]
         far, kin = _columns("far", near), _columns("kin", behind)
@@ -55,7 +57,7 @@ def declare_links(operators: list[Operator]) -> None:
             Ref((*(name for name, _ in far), "mark"), marks, _ON_DELETE[index][0]),
             Ref(tuple(name for name, _ in kin), behind, _ON_DELETE[index][1]),
         ]
-        operator.table(LINKS, row, key="id", references=references)
+        operator.table(LINKS, row, key="id", references=references if referring else ())
 
 
 def _columns(what: str, operator: Operator) -> list[tuple[str, Any]]:

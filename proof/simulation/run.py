@@ -330,7 +330,8 @@ class Simulation:
         self._check_real_time(replies)
         if plan.profile.transfers and money_made(state):
             raise SerializabilityViolation("transfers have made or lost money")
-        entries = check_links(chaos_app.app, state)
+        apps = world.versions.apps() if plan.cluster else {0: chaos_app.app}
+        entries = check_links(apps[max(apps)], state)
         requests = []
         if world.keep_log:
             requests = [

@@ -47,7 +47,7 @@ from styx.reports.function_reports import FunctionReports
 from styx.snapshot.manifest import read_beginning
 from styx.worker.blame import notes_of
 from styx.worker.epoch import Watch
-from styx.worker.events import ReportPoison, Step
+from styx.worker.events import ClockTold, ReportPoison, Step
 from styx.worker.worker import Worker
 
 CLOSE_SECONDS_MAX: Final = 30.0
@@ -102,6 +102,7 @@ class EmbeddedEngine:
         self.accept_changed_replay = accept_changed_replay
         self.counters = EngineCounters()
         self.reports = FunctionReports(self._later)
+        self.ahead_us = 0  # of the wall clock
         self.watch = Watch()  # who looks on may give another one before the start
         self._mode = Mode.CREATED
         self._unavailable: str | None = "the engine has not been started: open its client first, as `async with` does"
@@ -204,7 +205,7 @@ class EmbeddedEngine:
         made_of = CoordinatorCore(self.n_slots, 1, self.snapshot_interval)
         self.coordinator = made_of.made()
         self.worker = Worker(WORKER_ID, self.app, self.n_slots, self.limits, self.reports.notes, self.watch)
-        log = self._log = EngineLog(storage.log)
+        log = self._log = EngineLog(storage.log, self.ahead_us)
         counters = self.counters
         data_dir = None if self.data_dir is None else Path(self.data_dir)
         self._drive = Drive(log, self.worker, data_dir, self._after_pass, self._fail)
@@ -359,11 +360,30 @@ class EmbeddedEngine:
         return self._stored
 
     async def settled(self, timeout: float) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
-        """Waits until every request in the log is answered; whether that was so within `timeout` seconds."""
+        """Waits until every request in the log is answered, and every call that is due is made; whether that was so
+        within `timeout` seconds.
+        """
         worker = self.worker
         return await self._until(
-            lambda: not (self.in_flight or self.held or worker.backlog or worker.unfinished), timeout
+            lambda: not (self.in_flight or self.held or worker.backlog or worker.unfinished or worker.due), timeout
         )
+
+    @property
+    def next_due_us(self) -> int | None:
+        """When the next call that was given for a time is due, in microseconds since 1970; None if there is none."""
+        return self.worker.next_due_us
+
+    def now_us(self) -> int:
+        """What its clock shows, in microseconds since 1970."""
+        return self._log.now_us()
+
+    async def set_forward(self, by_us: int) -> None:
+        """Sets its clock forward: what is due by then is due when this returns."""
+        self.ahead_us += by_us
+        self._log.ahead_us = self.ahead_us
+        told_us = self.now_us()
+        self._passes.to_worker(ClockTold(told_us))
+        await self._until(lambda: self.worker.told_us >= told_us, CLOSE_SECONDS_MAX)
 
     async def flushed(self, timeout: float = CLOSE_SECONDS_MAX) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
         """Waits until everything in the log so far is durable, replies included: they are given before that."""

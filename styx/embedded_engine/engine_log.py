@@ -15,17 +15,20 @@ from styx.sequencer.epoch_record import ExternalRecord, decode_external, encode_
 
 
 class EngineLog:
-    """Appends to `log`. Records reach the log's writer with `flush`, once a pass."""
+    """Appends to `log`. Records reach the log's writer with `flush`, once a pass. Its clock is `ahead_us` microseconds
+    ahead of the wall clock, for tests.
+    """
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, ahead_us: int = 0) -> None:
         self.log = log
+        self.ahead_us = ahead_us
         self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
         self._flushed = 0
         self._last_us = 0
 
     def now_us(self) -> int:
-        """Microseconds since 1970 by the wall clock, but never less than the last time."""
-        now_us = time.time_ns() // 1000
+        """Microseconds since 1970 by the clock, but never less than the last time."""
+        now_us = time.time_ns() // 1000 + self.ahead_us
         if now_us > self._last_us:
             self._last_us = now_us
         return self._last_us

@@ -44,7 +44,7 @@ class View:
     count. `scope`: "entity", groups are those of one entity, or "app". `given`: the arguments of `Table.view` by name.
     """
 
-    __slots__ = ("given", "groups", "name", "row_type", "scope", "source", "sums", "table", "where")
+    __slots__ = ("_names", "_zeros", "given", "groups", "name", "row_type", "scope", "source", "sums", "table", "where")
 
     def __init__(
         self,
@@ -64,6 +64,8 @@ class View:
         self.where: Callable[[Any], Any] | None = given["where"]
         self.scope: str = given["scope"]
         self.given = given
+        self._names = (COUNT, *[column.name for column in sums])
+        self._zeros: tuple[Any, ...] = (0, *map(_zero, sums))
 
     @property
     def named(self) -> str:
@@ -139,10 +141,11 @@ class View:
 
     def increment(self, share: Share) -> Increment:
         """What adds a share to the row of its group."""
-        table = self.table
-        names = (COUNT, *[column.name for column in self.sums])
-        zero = table.row_type.encode(self.nothing(share.group))
-        return Increment(table.row_type, dict(zip(names, share.values, strict=True)), zero, COUNT)
+        row_type = self.table.row_type
+        pack = row_type.typed.pack
+        return Increment(
+            row_type, dict(zip(self._names, share.values, strict=True)), pack(self.nothing(share.group)), COUNT
+        )
 
     def group_row(self, share: Share) -> Any:
         """The row of a group of which the share is all."""
@@ -152,7 +155,7 @@ class View:
 
     def nothing(self, group: tuple[str | int, ...]) -> Any:
         """The row that a group without rows is read as."""
-        return self.group_row(Share(group, (0, *[_zero(column) for column in self.sums])))
+        return self.group_row(Share(group, self._zeros))
 
     def minds(self, name: str) -> bool:
         """Whether the view may have to change when the column does; `where` may look at any."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections import Counter
 from datetime import datetime
@@ -13,7 +12,7 @@ import msgspec
 from styx.errors import ConfigurationError
 from styx.model.limits import VIEWS_PER_TABLE_MAX
 from styx.relational.columns import Column
-from styx.relational.declarations import columns_of
+from styx.relational.declarations import columns_of, not_of_a_row
 from styx.relational.view import COUNT
 from styx.values.codec import shown
 
@@ -51,7 +50,7 @@ class ViewDeclaration:
             self._problems.append("the table has a view of this name already; rename one of them")
         if len(source.views) >= VIEWS_PER_TABLE_MAX:
             self._problems.append(f"the table has {len(source.views)} views already, which is the limit")
-        if where is not None and (not callable(where) or inspect.iscoroutinefunction(where)):
+        if where is not None and not_of_a_row(where):
             self._problems.append(f"where= is a plain function of a row, got {shown(where)}")
         if count is not True:
             self._problems.append(

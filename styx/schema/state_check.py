@@ -93,7 +93,11 @@ class StateCheck:
         self._forget()
 
     def add(self, slot: int, operator: str, table: Table, keys: Iterable[Any] | None = None) -> None:
-        """To check: all entries that a table of a slot has when it is its turn, or those of `keys`."""
+        """To check: all entries that a table of a slot has when it is its turn, or those of `keys`; not what rows imply
+        elsewhere, which is made anew of them when the version begins.
+        """
+        if is_internal(owner_of(operator)):
+            return
         self._present.setdefault(slot, {})[operator] = table
         self._todo.append((slot, operator, table, None if keys is None else list(keys)))
 
@@ -173,8 +177,6 @@ class StateCheck:
 
     def _look_at(self, slot: int, name: str, table: Table, keys: list[Any]) -> None:
         operator = self.app.operators.get(owner_of(name))
-        if is_internal(owner_of(name)):
-            return  # made anew of the rows when the version begins
         if name in self.app.drops:
             self._discarded[name] = self._discarded.get(name, 0) + len(keys)
         elif operator is None:

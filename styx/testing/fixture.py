@@ -12,6 +12,7 @@ not deterministic is found by any test that uses it. With a `data_dir`, `crash_a
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
@@ -19,6 +20,7 @@ from styx.client.embedded import EmbeddedClient
 from styx.embedded_engine.engine import EmbeddedEngine
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT
 from styx.errors import ConfigurationError
+from styx.model.agenda import microseconds
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.reports.carried import ADVICE, SEE, carried_text
@@ -101,7 +103,8 @@ class EmbeddedCluster(EmbeddedClient):
                 f"{engine.in_flight} requests are not answered after {SETTLE_SECONDS_MAX:g} s: does an external "
                 "function not end?"
             )
-        await engine.flushed()
+        while engine.log.durable_lsn < engine.log.lsn:  # a call for later may have come meanwhile
+            await engine.flushed()
         history = read_history(engine.log, engine.n_slots)
         self.report = check_history(
             engine.app,
@@ -116,6 +119,27 @@ class EmbeddedCluster(EmbeddedClient):
         self._check_carried()
         return self.report
 
+    async def advance(self, time: timedelta) -> None:
+        """Sets the engine's clock forward, from one due time to the next, and waits at each until the calls that were
+        given for then are made, and what these give for a time that has come, too.
+
+        Raises `TimeoutError` if they are not, and `ConfigurationError` for what is no timedelta from 0 on.
+        """
+        if not isinstance(time, timedelta) or time < timedelta(0):
+            raise ConfigurationError(f"advance takes a timedelta from 0 on, such as timedelta(hours=1): got {time!r}")
+        engine = self.engine
+        end_us = engine.now_us() + microseconds(time)
+        await self._settle()
+        while (due_us := engine.next_due_us) is not None and due_us <= end_us:
+            await engine.set_forward(max(0, due_us - engine.now_us()))
+            await self._settle()
+        await engine.set_forward(max(0, end_us - engine.now_us()))
+        await self._settle()
+
+    async def _settle(self) -> None:
+        if not await self.engine.settled(SETTLE_SECONDS_MAX):
+            raise TimeoutError(f"requests and calls that are due are not done after {SETTLE_SECONDS_MAX:g} s")
+
     def _check_carried(self) -> None:
         worst = self.engine.reports.carried.worst
         if self._carried_max is not None and worst is not None and worst.times > self._carried_max:
@@ -127,5 +151,7 @@ class EmbeddedCluster(EmbeddedClient):
             raise ConfigurationError("there is nothing to recover from in memory: give embedded_cluster a data_dir")
         self._check_carried()
         self.crash()
+        ahead_us = self.engine.ahead_us
         self.engine = EmbeddedEngine(self.engine.app, self._data_dir, **self._options)
+        self.engine.ahead_us = ahead_us
         await self.engine.start()

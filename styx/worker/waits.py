@@ -116,15 +116,16 @@ class Waits(Endings):
         """Continues an invocation when calls that ran at once have ended."""
         del self._together[invocation]
         invocation._called, failure = together.called, together.failure()
-        if failure is None:
-            self._go_on(invocation, coroutine, [invocation.resumed_with(each) for each in together.results()])
-        elif together.cut and failure.code != CUT_CODE:
-            # The failure counts, but it is to be recorded that another function did not end. So the transaction leaves
-            # the epoch, and comes back in sequential mode, where that function does not run.
+        hidden = together.cut and failure is not None and failure.code != CUT_CODE
+        if hidden or together.called > self._invocations_max:
+            # Behind a failure another function did not end, which is to be recorded. Or one of the functions exceeds
+            # the limit, and does not know it. So the transaction leaves the epoch, and comes back in sequential mode.
             abandon(invocation, self.running)
             self._over_limit(invocation)
-        else:
+        elif failure is not None:
             self._abandon(invocation, failure)
+        else:
+            self._go_on(invocation, coroutine, [invocation.resumed_with(each) for each in together.results()])
 
     def _go_on(
         self, invocation: Invocation, coroutine: Coroutine[Any, Any, Any], value: bytes | list[bytes] | None

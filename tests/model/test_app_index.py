@@ -11,7 +11,7 @@ import pytest
 
 from styx import App, ConfigurationError, Context, Index, Operator, PartitionContext, TransactionAborted
 from styx.deployment.package import pack_code, unpack_code
-from styx.errors import BadQuery
+from styx.errors import BadQuery, LoadFailed
 from styx.messages import Request
 from styx.model.app_index import AppIndex, app_index
 from styx.schema.description import describe
@@ -93,6 +93,11 @@ async def looks_up(ctx: PartitionContext) -> None:
     await ctx.find(users, "by_email", email="x")
 
 
+@group.register(local=True)
+async def add_here(ctx: Context, number: int, email: str) -> None:
+    await ctx.rows(users).insert(User(number, email))
+
+
 @ask.register(read_only=True)
 async def by_email(ctx: Context, email: str) -> list[Any]:
     found: list[Any] = await ctx.find(users, "by_email", email=email)
@@ -152,6 +157,26 @@ async def test_a_value_is_unique_in_the_app() -> None:
         assert await cluster.call(ask, "", by_email, "x") == []
         await failure(cluster, group, B, fails, 3)
         assert await cluster.call(ask, "", by_email, "ghost") == []
+
+
+async def test_a_local_function_that_changes_an_entry_runs_as_another_one_does() -> None:
+    async with embedded_cluster(app) as cluster:
+        for number in range(8):
+            await cluster.call(group, A, add_here, number, f"{number}")
+        assert "UniqueViolation" in await failure(cluster, group, B, add_here, 9, "3")
+        assert await cluster.call(ask, "", by_email, "5") == [[["a", 1], 5]]
+
+
+async def test_loaded_rows_are_found_and_unique() -> None:
+    async with embedded_cluster(app) as cluster:
+        pairs = [((f"g{n % 7}", n % 7), User(n, f"{n}@x")) for n in range(50)]
+        await cluster.load_rows(users, pairs)
+        assert await cluster.call(ask, "", by_email, "23@x") == [[["g2", 2], 23]]
+        with pytest.raises(LoadFailed, match="unique in the app by index 'by_email'"):
+            await cluster.load_rows(users, [(A, User(1, "23@x"))])
+        await cluster.load_rows(users, [(("g2", 2), User(23, "new"))], replace=True)
+        await cluster.load_rows(users, [(A, User(1, "23@x"))])
+        assert len(await cluster.call(ask, "", by_city, "here")) == 51
 
 
 async def test_rows_with_none_are_in_no_index_and_never_alike() -> None:

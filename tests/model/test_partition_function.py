@@ -180,6 +180,17 @@ async def test_each_partition_counts_as_a_call() -> None:
             await cluster.call(ask, "a", "every", "wide", "numbered", [])
 
 
+@pytest.mark.parametrize("function", ["every", "look"])
+async def test_the_calls_that_partitions_make_add_up(function: str) -> None:
+    """Also those of a read-only transaction, which knows its count as long as nothing runs at once."""
+    arguments = ["wide", "total", [list(range(6))]] if function == "every" else ["total", [list(range(6))]]
+    async with started(Limits(invocations_max=13)) as cluster:
+        await cluster.call(ask, "a", function, *arguments)
+    async with started(Limits(invocations_max=12)) as cluster:
+        with pytest.raises(TransactionAborted, match="invocations_max"):
+            await cluster.call(ask, "a", function, *arguments)
+
+
 @pytest.mark.parametrize(
     ("operator", "function", "told"),
     [

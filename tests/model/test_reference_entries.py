@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from styx import App, Check, Context, Operator, Ref
+from styx import App, Check, Context, Index, Operator, PartitionContext, Ref
 from styx.model.limits import Limits
 from styx.testing import embedded_cluster
 
@@ -36,7 +36,9 @@ class Shop:
         self.Row = Row
         product = self.product = Operator("product", key_type=int)
         cart = self.cart = Operator("cart")
-        stock = self.stock = product.table("stock", Stock, key="sku")
+        stock = self.stock = product.table(
+            "stock", Stock, key="sku", indexes=Index("on_shelf", equal="shelf", scope="partition")
+        )
         checks = Check("not 9", lambda row: row.product != 9)
         references = [Ref("product", product, on_delete), Ref(("product", "sku"), stock, on_delete)]
         self.lines = cart.table("lines", Row, key="number", references=references, checks=checks)
@@ -72,6 +74,15 @@ class Shop:
         @product.register
         async def clear(ctx: Context) -> int:
             return await ctx.rows(stock).delete_where()
+
+        @product.register_partition
+        async def empty(ctx: PartitionContext, shelf: int) -> None:
+            for key, sku in await ctx.rows(stock).keys(shelf=shelf):
+                await ctx.rows(stock, of=key).delete(sku)
+
+        @product.register
+        async def empty_all(ctx: Context, shelf: int) -> None:
+            await ctx.call_all(product, "empty", (shelf,))
 
     def _register_carts(self) -> None:
         product, cart, lines, row = self.product, self.cart, self.lines, self.Row
@@ -286,6 +297,46 @@ def test_rows_go_with_what_they_refer_to() -> None:
         assert await use.product(8, "clear") == 1
         assert use.entries() == {}
         assert await use.lines() == await use.lines("bob") == []
+
+    run(shop, test)
+
+
+def test_partition_functions_delete_what_is_referred_to() -> None:
+    shop, restricted = Shop("cascade"), Shop("restrict")
+
+    async def fill(use: Use) -> None:
+        for product in range(5):
+            await use.product(product, "create")
+            await use.product(product, "store", "x")
+            await use.cart("add", product, product, "x", key=f"c{product}")
+
+    async def test(use: Use) -> None:
+        await fill(use)
+        await use.product(0, "empty_all", 0)
+        assert use.entries() == {}
+        assert [await use.lines(f"c{product}") for product in range(5)] == [[]] * 5
+
+    async def refused(use: Use) -> None:
+        await fill(use)
+        assert "refers to it; delete that row first" in await use.refused(restricted.product, 0, "empty_all", 0)
+        assert len(use.entries()) == 10
+
+    run(shop, test)
+    run(restricted, refused)
+
+
+def test_a_deletion_that_makes_too_many_calls_is_refused() -> None:
+    shop = Shop("cascade", limits=Limits(invocations_max=12))
+
+    async def test(use: Use) -> None:
+        await use.product(7, "create")
+        for number in range(6):
+            await use.cart("add", number, 7, key=f"c{number}")
+        message = await use.refused(shop.product, 7, "drop")
+        assert message.startswith("CallLimitExceeded")
+        await use.cart("remove", 0, key="c0")
+        await use.product(7, "drop")
+        assert use.entries() == {}
 
     run(shop, test)
 

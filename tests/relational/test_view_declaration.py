@@ -49,6 +49,7 @@ def test_a_view_is_a_table_of_its_groups() -> None:
         ({"sum": "id", "group_by": "id"}, "column 'id' is in group_by= and in sum="),
         ({"sum": "count"}, "rename the column 'count' of the table"),
         ({"where": "open"}, "where= is a plain function of a row, got 'open'"),
+        ({"where": lambda: True}, "where= is a plain function of a row, got"),
         ({"count": False}, "a view always counts"),
         ({"scope": "cluster"}, "scope= is one of entity"),
         (

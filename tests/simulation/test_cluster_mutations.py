@@ -18,9 +18,10 @@ from styx.coordinator.generation import Phase
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.worker_host import WorkerHost
 from styx.protocol.manifest import SlotPart
+from styx.snapshot import load
 from styx.snapshot import part as snapshot_io
 from styx.state.slot_state import SlotState
-from styx.worker import generation, state_watch, worker
+from styx.worker import state_watch, worker
 from styx.worker.events import SlotPartsStored, StoreSlots
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation, assert_caught
@@ -91,7 +92,7 @@ def what_is_written_after_the_check_is_not_looked_at(patch: pytest.MonkeyPatch) 
 
 
 def a_version_begins_without_converting(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(generation, "converts", lambda app: False)
+    patch.setattr(load, "_converted", lambda wanted, slots, store: slots)
 
 
 def converted_state_is_left_out_of_the_next_snapshot(patch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from styx.model.access import Access
-from styx.model.partition_context import PartitionContext
 from styx.model.partitioning import KeySpace, PartitionNumbers
 from styx.protocol.frames import Failure, Result
 from styx.relational.index_range import Group, IndexRange, Position, RowKey, TableIndex
@@ -106,11 +105,6 @@ def rows_of_a_partition_come_in_the_order_of_their_primary_keys(patch: pytest.Mo
     patch.setattr(current_cell, "read_range", by_primary_key)
 
 
-def a_partition_function_may_call_any_partition(patch: pytest.MonkeyPatch) -> None:
-    """The serial reference allows it as well: but it runs one partition after the other."""
-    patch.setattr(PartitionContext, "_check_here", lambda self, operator, key: None)
-
-
 # Calls on all partitions are one wait ------------------------------------------------------------------------
 
 
@@ -181,7 +175,6 @@ MUTATIONS: list[Mutation] = [
     commits_do_not_reach_partition_wide_indexes,
     partition_wide_ranges_do_not_collide,
     rows_of_a_partition_come_in_the_order_of_their_primary_keys,
-    a_partition_function_may_call_any_partition,
     the_first_failure_to_come_counts,
     the_last_failure_counts,
     a_failure_does_not_wait_for_the_other_calls,
