@@ -30,6 +30,7 @@ NAMES = {
     "Reply",
     "ReplyError",
     "RequestRejected",
+    "Retry",
     "Rows",
     "StyxError",
     "Table",
@@ -66,15 +67,19 @@ def test_what_a_function_may_use() -> None:
     public = {name for name in dir(styx.Context) if not name.startswith("_")}
     assert public == {
         *(
+            "after",
+            "after_commit",
             "at",
             "call",
             "call_all",
             "call_all_async",
             "call_async",
             "call_external",
+            "cancel",
             "delete",
             "find",
             "get",
+            "group",
             "key",
             "log",
             "now",

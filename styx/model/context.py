@@ -21,9 +21,7 @@ from styx.errors import (
     CallDepthExceeded,
     CallLimitExceeded,
     ContextClosed,
-    ForgottenAwait,
     OperationLimitExceeded,
-    UnknownFunction,
     UnsupportedValue,
     ValueTooLarge,
 )
@@ -32,9 +30,11 @@ from styx.model.agenda import Retry
 from styx.model.app_search import find
 from styx.model.app_view import group
 from styx.model.call_limit import call_limit_error
+from styx.model.called_function import called_function
 from styx.model.calls_to_all import calls_to_all
 from styx.model.cell import Cell, Environment
 from styx.model.entity_handle import EntityOfContext, entity_of
+from styx.model.external_call import call_external
 from styx.model.function_log import FunctionLog
 from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.giving import give
@@ -48,14 +48,10 @@ from styx.model.signature import NO_ARGUMENTS
 from styx.model.unique_id import unique_id
 from styx.model.waiting import (
     DONE,
-    ExternalCall,
     SyncCall,
     call,
     call_all,
-    call_external,
     cancel,
-    forgotten,
-    function_text,
 )
 from styx.native.compiled import calls_more
 from styx.native.interpreted import native
@@ -334,7 +330,7 @@ class Context(msgspec.Struct, eq=False):
             try:
                 function = env.app.resolved[operator, function_name]
             except (KeyError, TypeError):
-                function = self._resolved(operator, function_name, key)
+                function = called_function(env.app, operator, function_name, key)
             if self._spec.read_only and not function.read_only:
                 raise read_only.called(self._where(), self._spec.name, f"{function.operator}.{function.name}")
             keys = function.keys
@@ -359,17 +355,6 @@ class Context(msgspec.Struct, eq=False):
         """
         return EntityOfContext(self, *entity_of(operator, key))
 
-    def _resolved(self, operator: Any, function_name: Any, key: Any) -> FunctionSpec:
-        app = self._env.app
-        try:
-            return app.resolve(operator, function_name)
-        except UnknownFunction as error:
-            if not app.operator(operator).has(key):
-                raise
-            raise UnknownFunction(
-                f"{error}. Here the function comes before the key: ctx.call(operator, function, key, params)"
-            ) from None
-
     def call_external(self, function: Callable[..., Any], *args: Any) -> Coroutine[Any, Any, Any]:
         """Runs `function(*args)`, which may have external effects, once per success; replays use the logged result.
 
@@ -380,27 +365,6 @@ class Context(msgspec.Struct, eq=False):
         attempt send another request. The result must be awaited, as with `call`.
         """
         return self._begin(call_external(self, function, args))
-
-    def _external_call(self, function: Any, args: tuple[Any, ...]) -> ExternalCall:
-        if self._left < 0:
-            self._refuse()
-        if self._spec.read_only:
-            raise self._violation("call_external")
-        self._externals += 1
-        if not callable(function):
-            raise self._doomed(
-                TypeError(
-                    f"ctx.call_external takes a function and its arguments, got {shown(function)}: write "
-                    "ctx.call_external(function, …)"
-                )
-            )
-        name = function_text(function)
-        try:
-            data = encode_any(args, f"arguments of {name}")
-            identity = encode_any((self._env.tid, self._path, self._externals, name, data), name)
-        except BaseException as error:  # noqa: BLE001 - an argument's own code can run here
-            raise self._doomed(error) from None
-        return ExternalCall(self, blake2b(identity, digest_size=16).digest(), function, args)
 
     # Calls for later ---------------------------------------------------------------------------------------
 
@@ -505,15 +469,6 @@ class Context(msgspec.Struct, eq=False):
 
     def _violation(self, method: str) -> BaseException:
         return self._doomed(read_only.used(self._where(), self._spec.name, method))
-
-    def _forgotten(self) -> ForgottenAwait | None:
-        """The error of a function that returned without awaiting all that it began; closes the coroutines."""
-        unfinished = [each for each in [*(self._open or ()), self._begun] if not has_ended(each)]
-        if not unfinished:
-            return None
-        error = ForgottenAwait(f"{self._where()} {forgotten(unfinished[0])}")
-        self._end_begun()
-        return error
 
     def _end_begun(self) -> None:
         """Closes the coroutines that were begun and not awaited, so that Python does not warn of them as well."""

@@ -18,6 +18,7 @@ import msgspec
 from styx.errors import (
     BadArguments,
     CallLimitExceeded,
+    ForgottenAwait,
     InTransactionError,
     NondeterministicFunction,
     RequestSetAside,
@@ -41,7 +42,7 @@ from styx.model.function_spec import (
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
 from styx.model.row_access import load_rows_function, rows_function
-from styx.model.waiting import ExternalCall, SyncCall
+from styx.model.waiting import ExternalCall, SyncCall, forgotten
 from styx.native.compiled import TransactionLimits
 from styx.native.interpreted import native
 from styx.values.codec import encode_any, is_scalar
@@ -222,7 +223,17 @@ def unfinished(context: Context) -> BaseException | None:
     if context._open is None and has_ended(begun):
         context._begun = None  # nearly always; it is not kept as long as the context
         return None
-    return context._forgotten()
+    return _forgotten_await(context)
+
+
+def _forgotten_await(context: Context) -> ForgottenAwait | None:
+    """The error of a function that returned without awaiting all that it began; closes the coroutines."""
+    left = [each for each in [*(context._open or ()), context._begun] if not has_ended(each)]
+    if not left:
+        return None
+    error = ForgottenAwait(f"{context._where()} {forgotten(left[0])}")
+    context._end_begun()
+    return error
 
 
 def aborted(error: BaseException) -> ErrorTriple:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from styx.model.calls_to_all import calls_to_all
 from styx.model.function_spec import MadeCall
 from styx.model.giving import withdraw
-from styx.values.codec import decode_plain, shown
+from styx.values.codec import shown
 from styx.values.reading import Reading
 
 if TYPE_CHECKING:
@@ -94,12 +94,6 @@ def _made_together(context: Context, made: list[MadeCall]) -> list[SyncCall]:
     return [SyncCall(context, number, call, first + len(made) - 1) for number, call in enumerate(made, first)]
 
 
-async def call_external(context: Context, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """The coroutine of `Context.call_external`."""
-    data = await suspend(context._external_call(function, args))
-    return decode_plain(data)
-
-
 async def next_number(sequence: EntitySequence) -> int:
     """The coroutine of `EntitySequence.next`."""
     return sequence._take()
@@ -119,7 +113,6 @@ async def cancel(context: Context, name: Any) -> bool:
 for _coroutine, _called in (
     (call, "Context.call"),
     (call_all, "Context.call_all"),
-    (call_external, "Context.call_external"),
     (cancel, "Context.cancel"),
     (next_number, "EntitySequence.next"),
     (last_number, "EntitySequence.last"),

@@ -102,7 +102,7 @@ class TableDeclaration:
             elif index.scope == "partition":
                 self._add_across(index.name, equal, order, partition_of)
             else:
-                self._add(index.name, equal, order, index.unique)
+                self._add(index.name, equal, order, index.unique is True)
         names = Counter([*(index.name for index in self._indexes), *(index.name for index in self.app_wide)])
         self.problems += [f"two indexes are named {name!r}" for name, times in names.items() if times > 1]
         for reference in all_of(references):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -23,11 +23,12 @@ Declared = Mapping[str, tuple[TableIndex, ...]]
 class SlotState:
     """`tables` are by operator; `table` makes one at its first use.
 
-    `due_calls` is the order of what the agendas hold, None without one. `uploading` are the changes that a snapshot
+    `due_calls` is the order of what the agendas hold, None without one; `agenda_begins` is called
+    when there is one. `uploading` are the changes that a snapshot
     under way has taken. `converted`: what was loaded is not what the snapshot has, so the next one must have all of it.
     """
 
-    __slots__ = ("_declared", "_n_slots", "converted", "due_calls", "tables", "uploading")
+    __slots__ = ("_declared", "_n_slots", "agenda_begins", "converted", "due_calls", "tables", "uploading")
 
     def __init__(self, tables: dict[str, Table] | None = None) -> None:
         self._declared: Declared = {}
@@ -36,6 +37,7 @@ class SlotState:
         self.uploading: Delta | None = None
         self.converted = False
         self.due_calls: DueCalls | None = None
+        self.agenda_begins: Callable[[], None] | None = None
 
     def table(self, operator: str) -> Table:
         """The operator's entities here."""
@@ -114,6 +116,8 @@ class SlotState:
         )
         for name, table in agendas.items():
             table.told = partial(self._was_given, name)
+        if self.agenda_begins is not None:
+            self.agenda_begins()
 
     def _was_given(self, name: str, key: Any, data: bytes | None) -> None:
         due_calls = self.due_calls

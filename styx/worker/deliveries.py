@@ -50,6 +50,10 @@ class Deliveries:
         """Adds a slot."""
         self._states[slot] = state
         self.any = self.any or state.due_calls is not None
+        state.agenda_begins = self._begins
+
+    def _begins(self) -> None:
+        self.any = True
 
     # What is due -------------------------------------------------------------------------------------------
 

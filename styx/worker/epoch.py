@@ -394,11 +394,6 @@ class Epoch:
         barrier, generation = self._barrier, self._generation
         assert barrier is not None
         self._watch.committed(self.number, generation.slots, self._locks, self._local)
-        deliveries = generation.intake.deliveries
-        if not deliveries.any:
-            for slot in generation.slots.values():
-                if slot.state.due_calls is not None:
-                    deliveries.any = True
         generation.counter += barrier.new_max
         self._effects.extend(generation.replies.take())
         pressure = generation.intake.pressure

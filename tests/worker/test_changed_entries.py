@@ -11,6 +11,7 @@ from styx.worker import changed_entries
 from styx.worker.changed_entries import ChangedEntries
 from styx.worker.footprint import Writes
 from styx.worker.slot import Slot
+from tests.plain_form import plain_form
 from tests.worker.test_row_cell import BY_VALUE, LOW, ROWS
 
 ADA, BOB = (ROWS, ("ada", 1)), (ROWS, ("bob", 1))
@@ -80,6 +81,7 @@ def test_what_a_part_wrote_that_has_left_is_what_the_row_was() -> None:
     assert not matters(changed, {ADA: b"a"}), "a lower part had written the same"
 
 
+@plain_form
 def test_with_many_changed_rows_the_part_runs_again_without_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changed_entries, "LOOKS_MAX", 2)
     for count, found in ((2, False), (3, True)):
