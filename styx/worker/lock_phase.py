@@ -87,6 +87,7 @@ class SlotLockPhase:
         self.cut: set[int] = set() if cut is None else cut
         self._current: Writes = {}
         slot.current_rows = WrittenRows()
+        self._has_tables = not self._queue or bool(self._queue[0].app.tables)
         self._next = 0
         # Of the present round, from the second one on: who was patched, what those wrote who are out since, and what
         # has other values so far than at the same place of the round before.
@@ -177,9 +178,10 @@ class SlotLockPhase:
     def _add(self, writes: Writes) -> None:
         """Higher transactions see these writes from here on."""
         self._current.update(writes)
-        rows = self._slot.current_rows
-        assert rows is not None
-        rows.add(writes)
+        if self._has_tables:
+            rows = self._slot.current_rows
+            assert rows is not None
+            rows.add(writes)
 
     def _run_alone(self, footprint: Footprint) -> Outcome | None:
         """Runs a part that is one invocation, the short way. Returns None if that is not enough."""

@@ -64,8 +64,8 @@ class WrittenRows:
                 table, key, value = writes
                 self._of_table(table).append((key, value))
             else:
-                for (table, key), value in writes.items():
-                    self._of_table(table).append((key, value))
+                for (name, any_key), after in writes.items():  # of entities, too, whose keys are no tuples
+                    self._of_table(name).append((any_key, after))
         self._sorted = len(self._writes)
 
     def _of_table(self, table: str) -> list[Write]:

@@ -72,6 +72,7 @@ def _differs(seed: int) -> bool:
     return found[0] != found[1]
 
 
+@plain_form
 def test_what_is_left_out_would_have_run_as_it_did() -> None:
     assert not [seed for seed in range(HISTORIES) if _differs(seed)]
 
