@@ -2,6 +2,9 @@
 
 It is derived from the tables, kept up by their commits, and in no snapshot. What it gives depends on the tables and on
 what was taken alone, never on the order of commits. It never changes a table.
+
+A delivery that fails puts its entry off in a commit, and ends a moment later. Until then the entry is taken, so its new
+place is kept with what is taken, and joins the order when the delivery lets go.
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ class DueCall(NamedTuple):
 
 
 class DueCalls:
-    """`taken` are the ids of entries whose delivery is under way; they are not given again until it has ended.
+    """`taken` are the ids of entries whose delivery is under way, each with the place to which it was put off
+    meanwhile, if it was; they are not given again until it has ended.
 
     Calls after commit and timers have an order each, so that neither keeps the other from its turn.
     """
@@ -38,10 +42,13 @@ class DueCalls:
     __slots__ = ("_at_once", "_entries", "_find", "_timers", "taken")
 
     def __init__(
-        self, find: Find, entries: Callable[[], Iterable[tuple[str, Any, bytes]]], taken: set[str] | None = None
+        self,
+        find: Find,
+        entries: Callable[[], Iterable[tuple[str, Any, bytes]]],
+        taken: dict[str, _Place | None] | None = None,
     ) -> None:
         """`entries` gives all (table, key, entry) that there are."""
-        self.taken: set[str] = set() if taken is None else taken
+        self.taken: dict[str, _Place | None] = {} if taken is None else taken
         self._find = find
         self._entries = entries
         self._at_once: list[_Place] = []
@@ -60,19 +67,30 @@ class DueCalls:
 
     def take_up(self, its_id: str) -> None:
         """A snapshot has found this entry's delivery under way."""
-        self.taken.add(its_id)
+        self.taken.setdefault(its_id)
 
     def let_go(self, its_id: str) -> None:
         """The entry's delivery has ended."""
-        self.taken.discard(its_id)
+        place = self.taken.pop(its_id, None)
+        if place is not None:
+            self._push(place)
 
     def put(self, table: str, key: Any, data: bytes) -> None:
         """An entry was committed."""
         due_us, its_id = due_of(data)
-        heappush(self._timers if due_us else self._at_once, (due_us, its_id, table, key))
+        place = (due_us, its_id, table, key)
+        if its_id in self.taken:
+            self.taken[its_id] = place
+        else:
+            self._push(place)
+
+    def _push(self, place: _Place) -> None:
+        heappush(self._timers if place[0] else self._at_once, place)
 
     def tidy(self, n_entries: int) -> None:
-        """Forgets the places of entries that were removed before their time, if they are many; `n_entries` stand."""
+        """Forgets the places of entries that were removed or replaced before their time, if they are many; `n_entries`
+        stand.
+        """
         if len(self._at_once) + len(self._timers) > 2 * n_entries + _SLACK:
             self._make()
 
@@ -102,9 +120,7 @@ class DueCalls:
         at_once = self._pop(self._at_once, AT_ONCE, share)
         timers = self._pop(self._timers, now_us, limit - len(at_once))
         at_once += self._pop(self._at_once, AT_ONCE, limit - len(at_once) - len(timers))
-        found = [DueCall(its_id, table, key) for _, its_id, table, key in at_once + timers]
-        self.taken.update([each.id for each in found])
-        return found
+        return [DueCall(its_id, table, key) for _, its_id, table, key in at_once + timers]
 
     def _pop(self, heap: list[_Place], now_us: int, limit: int) -> list[_Place]:
         found = list[_Place]()
@@ -113,6 +129,7 @@ class DueCalls:
             if place is None or place[0] > now_us:
                 break
             found.append(heappop(heap))
+            self.taken[place[1]] = None  # at once: the order may have a place twice
         return found
 
     def _next(self, heap: list[_Place]) -> _Place | None:

@@ -108,7 +108,7 @@ class SlotState:
         agendas = {name: table for name, table in self.tables.items() if holds_agenda(name)}
         if not agendas:
             return
-        taken = set[str]() if self.due_calls is None else self.due_calls.taken
+        taken = None if self.due_calls is None else self.due_calls.taken
         self.due_calls = DueCalls(
             lambda name, key: agendas[name].read(NEWEST, key),
             lambda: [(name, key, data) for name, table in agendas.items() for key, data in table.at(NEWEST).items()],
@@ -124,8 +124,7 @@ class SlotState:
         assert due_calls is not None, "an agenda without an order"
         if data is not None:
             due_calls.put(name, key, data)
-        else:
-            due_calls.tidy(self.agenda_length())
+        due_calls.tidy(self.agenda_length())
 
     def agenda_length(self) -> int:
         """How many calls were given here for later and not made."""

@@ -187,24 +187,24 @@ class Table:
                 except Exception:  # noqa: BLE001 - as above
                     continue
 
-    def _move(self, key: RowKey, value: bytes | None) -> None:
+    def _move(self, key: RowKey, value: bytes | None) -> Group | None:
+        """Changes the indexes before a state is written. Returns an entity that has many rows from now on, to be taken
+        in once all states of the commit are written: an index is made of what is written.
+        """
         before, keys = self._entries.get(key), self._keys
-        if keys is not None and before is None and value is not None:
-            entity = key[: keys.parts]
-            if keys.length(entity) == MANY_ROWS:
-                self._take_in(entity)
         for made in self._indexes.values():
             made.move(key, before, value)
         if keys is None or (before is None) == (value is None):
-            return
+            return None
+        entity = key[: keys.parts]
         if value is not None:
             keys.add(key)
-        else:
-            keys.remove(key)
-            entity = key[: keys.parts]
-            if not keys.length(entity):
-                for made in self._indexes.values():
-                    made.forget(entity)
+            return entity if keys.length(entity) == MANY_ROWS + 1 else None
+        keys.remove(key)
+        if not keys.length(entity):
+            for made in self._indexes.values():
+                made.forget(entity)
+        return None
 
     # The only writes. An epoch may have any number of them, until the next one has committed.
 
@@ -212,13 +212,14 @@ class Table:
         """Commits one state."""
         assert self.epoch <= epoch, "a commit to an epoch behind the last one"
         self.epoch = epoch
-        if self._keys is not None or self._indexes:
-            self._move(key, value)
+        grown = self._move(key, value) if self._keys is not None or self._indexes else None
         self._changes[key] = value
         if value is None:
             self._entries.pop(key, None)
         else:
             self._entries[key] = value
+        if grown is not None:
+            self._take_in(grown)
         if self.told is not None:
             self.told(key, value)
 
@@ -226,9 +227,9 @@ class Table:
         """Commits many states at once."""
         assert self.epoch <= epoch, "a commit to an epoch behind the last one"
         self.epoch = epoch
+        grown: list[Group] = []
         if self._keys is not None or self._indexes:
-            for key, value in writes.items():
-                self._move(key, value)
+            grown = [entity for key, value in writes.items() if (entity := self._move(key, value)) is not None]
         self._changes.update(writes)
         entries: Changes = self._entries  # type: ignore[assignment]
         entries.update(writes)
@@ -236,6 +237,8 @@ class Table:
             for key, value in writes.items():
                 if value is None:
                     del entries[key]
+        for entity in grown:
+            self._take_in(entity)
         if self.told is not None:
             for key, value in writes.items():
                 self.told(key, value)

@@ -98,6 +98,38 @@ def test_many_that_were_withdrawn_are_forgotten() -> None:
     assert len(state.due_calls._timers) < 2_000
 
 
+def test_many_that_were_replaced_under_their_name_are_forgotten() -> None:
+    state = SlotState()
+    for number in range(5_000):
+        state.table(AGENDA).write(1, ("a", "@expiry"), entry(10**15 + number, f"{number:06d}"))
+    assert state.due_calls is not None
+    assert len(state.due_calls._timers) < 2_000
+    assert taken(state, 10**16) == ["004999"]
+
+
+def test_what_is_put_off_while_the_order_is_made_anew_is_given_when_it_is_due_again() -> None:
+    state = SlotState()
+    given(state, ("x", 1), ("y", 1))
+    assert taken(state, 5) == ["x", "y"]
+    state.table(AGENDA).write(2, ("a", "x"), entry(7, "x"))
+    state.table(agenda_of("order"))  # the first call that this operator gives
+    state.table(AGENDA).write(2, ("a", "y"), entry(8, "y"))
+    assert state.due_calls is not None
+    state.due_calls.let_go("x")
+    state.due_calls.let_go("y")
+    assert state.due_calls.next_us == 7
+    assert taken(state, 9) == ["x", "y"]
+
+
+def test_a_call_that_stands_in_the_order_twice_is_given_once() -> None:
+    state = SlotState()
+    for number in range(2_000):
+        given(state, (f"n{number}", 10**15))
+    gone = {("a", f"n{number}"): None for number in range(2_000)}
+    state.table(AGENDA).commit(2, {**gone, ("a", "x"): entry(3, "x")})
+    assert taken(state, 5) == ["x"]
+
+
 def test_a_call_says_where_it_stands() -> None:
     state = SlotState()
     key: Any = ("a", "x")

@@ -169,6 +169,15 @@ def test_an_entity_that_comes_to_have_many_rows_is_taken_in_before_a_query_asks(
     table.check_indexes(4)
 
 
+def test_an_entity_that_comes_to_have_many_rows_is_taken_in_with_what_the_same_commit_changes() -> None:
+    table = Table({}, -1)
+    table.declare(DECLARED, 4)
+    table.commit(0, {("ada", number): b"a" for number in range(MANY_ROWS)})
+    table.commit(1, {("ada", 7): b"z", ("ada", MANY_ROWS): b"b", ("ada", MANY_ROWS + 1): b"c", ("ada", 3): None})
+    assert table.index(1, OF_ENTITIES, ("ada",)) is not None
+    table.check_indexes(4)
+
+
 def test_loading_leaves_a_row_that_cannot_be_read_to_the_queries() -> None:
     table = Table({("ada", number): b"a" for number in range(MANY_ROWS)}, -1)
     wide, of_entities = Unreadable("cart/items", 1, "wide"), Unreadable("cart/items", 2, "of entities", 1)
