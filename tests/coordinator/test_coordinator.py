@@ -234,6 +234,15 @@ def test_a_snapshot_that_is_wanted_before_the_start_is_taken_after_it() -> None:
 # Planned changes, with workers, are in the transcripts ----------------------------------------------------------
 
 
+def test_uploads_are_not_swept_before_there_is_a_snapshot() -> None:
+    """Until then a coordinator before this one may still store what belongs to its own."""
+    office = Office(workers=1)
+    office.step(WorkerJoined(0))
+    office.marked()
+    begins = office.said(0, Loaded(1, -1))
+    assert [effect for effect in begins if isinstance(effect, SweepObjects)] == []
+
+
 def test_uploads_are_swept_once_a_generation_behind_its_first_snapshot() -> None:
     office = Office().running()
     swept = []

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from proof.simulation import shared_log, worker_process
 from proof.simulation.plan import Fault
 from styx.coordinator import coordinator, membership, state_checks
-from styx.coordinator.events import AppendNote, DeployWanted, NoteAppended, SweepObjects, WorkerLeaving
+from styx.coordinator.events import AppendNote, DeployWanted, NoteAppended, WorkerLeaving
 from styx.coordinator.generation import Phase
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.worker_host import WorkerHost
@@ -56,16 +56,6 @@ def a_manifest_counts_without_a_note_in_the_log(patch: pytest.MonkeyPatch) -> No
         self._give(NoteAppended(effect.generation, effect.epoch))
 
     patch.setattr(CoordinatorHost, "_append_note", append_note)
-
-
-def uploads_are_swept_before_there_is_a_snapshot(patch: pytest.MonkeyPatch) -> None:
-    original = coordinator.Coordinator._resume
-
-    def resume(self: coordinator.Coordinator) -> None:
-        original(self)
-        self._effects.append(SweepObjects(self.ledger.referenced(), self.generation))
-
-    patch.setattr(coordinator.Coordinator, "_resume", resume)
 
 
 def a_lost_connection_is_not_reported(patch: pytest.MonkeyPatch) -> None:
@@ -195,7 +185,6 @@ MUTATIONS: list[Mutation] = [
     workers_take_over_their_producers_themselves,
     nobody_fences,
     a_manifest_counts_without_a_note_in_the_log,
-    uploads_are_swept_before_there_is_a_snapshot,
     a_lost_connection_is_not_reported,
     a_deployment_waits_for_no_snapshot,
     what_is_written_after_the_check_is_not_looked_at,
@@ -206,8 +195,8 @@ MUTATIONS: list[Mutation] = [
     replies_are_searched_from_where_a_part_was_stored,
 ]
 
-# A coordinator that another one replaces: while its workers load and others stand by for the new one; while an upload
-# is on its way; and while it goes on, because all workers stay with it.
+# A coordinator that another one replaces: while its workers load and others stand by for the new one; and while it goes
+# on, because all workers stay with it.
 WHILE_LOADING = tuple(
     fault
     for i in range(3)
@@ -215,15 +204,6 @@ WHILE_LOADING = tuple(
         Fault("slow store", i + 0.1, 1.0),
         Fault("worker crash", i + 0.2, 0.02),
         Fault("zombie coordinator", i + 0.2, 1.5),
-    )
-)
-WHILE_UPLOADING = tuple(
-    fault
-    for i in range(4)
-    for fault in (
-        Fault("slow store", 0.7 * i + 0.1, 0.1),
-        Fault("worker crash", 0.7 * i + 0.2, 0.02),
-        Fault("zombie coordinator", 0.7 * i + 0.2, 0.5),
     )
 )
 WHILE_SERVING = tuple(Fault("zombie coordinator", 0.1 + 1.2 * i, 1.0) for i in range(3))
@@ -259,20 +239,6 @@ PACES: dict[Mutation, dict[str, Any]] = {
         "slots": 4,
         "faults": WHILE_LOADING,
     },
-    uploads_are_swept_before_there_is_a_snapshot: {
-        "managed": False,
-        "snapshot_interval_s": 0.01,
-        "duration_s": 3.0,
-        "bursts": 50,
-        "workers": 3,
-        "wanted": 2,
-        "slots": 2,
-        "log_delay_s": 0.0005,
-        "slow_messages": 0.0,
-        "epoch_transactions_max": 1000,
-        "requests": 150,
-        "faults": WHILE_UPLOADING,
-    },
     a_manifest_counts_without_a_note_in_the_log: {
         "snapshot_interval_s": 0.01,
         "duration_s": 3.0,
@@ -287,7 +253,6 @@ PACES: dict[Mutation, dict[str, Any]] = {
 NOTICED_BY: dict[Mutation, int] = {
     workers_take_over_their_producers_themselves: 116,
     nobody_fences: 50,
-    uploads_are_swept_before_there_is_a_snapshot: 5,
     a_lost_connection_is_not_reported: 74,
     replies_are_searched_from_where_a_part_was_stored: 6,
 }
