@@ -475,7 +475,7 @@ class WorkerProcess:
     def wake(self, due_us: int, told: Callable[[int], None]) -> None:
         """As `Wakes.wake`; each process has a clock of its own, which is a little wrong."""
         self._alarms += 1
-        due_s = max(self.world.time.now_s, (due_us - self._clock_error_us) / 1e6)
+        due_s = max(self.world.time.now_s, (due_us + 1 - self._clock_error_us) / 1e6)  # a clock shows whole ones
         self.world.time.at(due_s, self._ring, self._alarms, told)
 
     def _ring(self, alarm: int, told: Callable[[int], None]) -> None:
