@@ -229,7 +229,10 @@ class Table:
         self.epoch = epoch
         grown: list[Group] = []
         if self._keys is not None or self._indexes:
-            grown = [entity for key, value in writes.items() if (entity := self._move(key, value)) is not None]
+            for key, value in writes.items():
+                entity = self._move(key, value)
+                if entity is not None:
+                    grown.append(entity)
         self._changes.update(writes)
         entries: Changes = self._entries  # type: ignore[assignment]
         entries.update(writes)
@@ -237,8 +240,8 @@ class Table:
             for key, value in writes.items():
                 if value is None:
                     del entries[key]
-        for entity in grown:
-            self._take_in(entity)
+        for each in grown:
+            self._take_in(each)
         if self.told is not None:
             for key, value in writes.items():
                 self.told(key, value)

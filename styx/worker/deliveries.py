@@ -7,7 +7,7 @@ Paper sections 5.1 and 7.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Final
 
 from msgspec.structs import astuple
@@ -57,10 +57,13 @@ class Deliveries:
 
     # What is due -------------------------------------------------------------------------------------------
 
-    def has_due(self) -> bool:
-        """Whether a call is due."""
+    def has_due(self, full: Container[int] = frozenset()) -> bool:
+        """Whether a call is due on a slot that is not `full`: those take no calls."""
         now_us = self.now_us
-        return any(due_calls.has_due(now_us) for due_calls in self._due_calls())
+        for slot, state in self._states.items():
+            if state.due_calls is not None and slot not in full and state.due_calls.has_due(now_us):
+                return True
+        return False
 
     def next_us(self) -> int | None:
         """When the next timer is due, None if there is none."""

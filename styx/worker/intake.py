@@ -132,14 +132,12 @@ class Intake:
         """Whether an epoch formed now would hold a transaction."""
         if self.pressure.halted:
             return False
-        if (
-            self.carried
-            or self._unstarted
-            or (self.deliveries.any and not self.pressure.congested and self.deliveries.has_due())
-        ):
+        if self.carried or self._unstarted:
             return True
         full = self._full_slots() if self.parked else frozenset()
         takes = not self.pressure.congested
+        if takes and self.deliveries.any and self.deliveries.has_due(full):
+            return True
         return any(s.ready or (takes and s.count and s.slot not in full) for s in self._sequencers.values())
 
     def _full_slots(self) -> frozenset[int]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from styx.log.base import Record
 from styx.messages import encode_request
+from styx.model.agenda import AT_ONCE, AgendaEntry, agenda_of, encode_entry
 from styx.model.function_spec import READ_FUNCTION
 from styx.model.limits import Limits
 from styx.protocol.frames import ExternalDone
@@ -110,6 +111,18 @@ def test_a_slot_with_too_many_parked_transactions_takes_no_more_and_is_no_reason
     two.arrive(1, arrivals(1, 1))
     assert two.has_work
     assert counts(two.form(0)[1]) == {0: 0, 1: 1}
+
+
+def test_a_call_that_is_due_where_too_many_are_parked_is_no_reason_for_an_epoch() -> None:
+    two = intake(2, Limits(parked_max=1), [carried(1, parked=True)])
+    [root], _ = two.form(0)
+    two.parked[root.tid] = root
+    entry = AgendaEntry(AT_ONCE, "x", 0, "acc", "get", "a0", b"\x90", 1, 1)
+    for slot, works in ((0, False), (1, True)):
+        state = SlotState()
+        state.table(agenda_of("acc")).write(0, (KEYS[slot], "x"), encode_entry(entry))
+        two.deliveries.add_slot(slot, state)
+        assert two.has_work is works
 
 
 def test_an_idle_deployment_has_no_work() -> None:
