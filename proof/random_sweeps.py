@@ -35,6 +35,8 @@ def random_sweep(rng: Random, request_id: str, spin: Steps | None = None) -> Req
             steps.append(["if", rng.randint(1, 6), [row_step(rng)], [_all(rng)]])
     if rng.random() < 0.5:
         steps.append(["mix", rng.randrange(100)])
+    if rng.random() < 0.2:
+        steps += _beside(rng)
     return Request(request_id, PROGRAMMED[index].name, key, "run", _encode([steps]))
 
 
@@ -56,6 +58,17 @@ def _all(rng: Random, spin: Steps | None = None) -> list[Any]:
         visit = ["visit", rng.choice(_MODES), rng.randrange(ENTITIES), visited]
         steps.insert(rng.randint(0, len(steps)), visit)
     return ["all", rng.choice(["sync", "sync", "async"]), rng.randrange(len(PROGRAMMED)), steps]
+
+
+def _beside(rng: Random) -> Steps:
+    """Two branches that run at once: one changes rows of an entity, the other changes those that its sweeps find."""
+    index = rng.randrange(len(PROGRAMMED))
+    target = ["at", index, rng.randrange(ENTITIES)]
+    branches: Steps = [
+        ["call", "async", target, [row_step(rng), row_step(rng)]],
+        ["all", "async", index, [["bump", 0, rng.randrange(SHELVES), 0, MODULUS]]],
+    ]
+    return branches if rng.random() < 0.7 else branches[::-1]
 
 
 def _visited(rng: Random) -> Steps:
