@@ -394,7 +394,8 @@ def replay_elsewhere(
     records.append(Stream.EPOCHS, EPOCHS_PARTITION, 0, encode(_next_begun(report.records)))
     records.flush()
     simulation.start()
-    simulation.run_until(lambda: world.log.replies >= len(report.replies), PATIENCE_S + report.epochs * EPOCH_S)
+    asked = sum(delivery_name(reply.request_id) is None for reply in report.replies)
+    simulation.run_until(lambda: world.log.replies >= asked, PATIENCE_S + report.epochs * EPOCH_S)
     simulation.run_until(simulation.quiet, world.time.now_s + PATIENCE_S)
     replies = [decode_reply(r.payload) for slot in range(plan.slots) for r in records.read(Stream.REPLIES, slot, 0)]
     return sorted(replies, key=lambda reply: reply.sequence), state_hash(simulation.state())
@@ -408,7 +409,7 @@ def _next_begun(payloads: list[bytes]) -> EpochRecord:
     records = [record for record in entries if isinstance(record, EpochRecord)]
     last = max(records, key=lambda record: record.epoch)
     batches = [batch for record in records if record.epoch == last.epoch for batch in record.batches]
-    counter = last.counter + max(batch.count for batch in batches)
+    counter = last.counter + max(batch.count + batch.due for batch in batches)
     # Of the last generation, which begins behind the last epoch: a record of an older one would be void.
     generation = max(entry.generation for entry in entries if not isinstance(entry, SnapshotNote))
     nothing = [SlotBatch(batch.slot, batch.next, batch.next, 0) for batch in batches]

@@ -27,22 +27,18 @@ class Alarm:
         wait_s = max(0.0, (due_us - self._clock()) / 1e6)
         self._timer = self._loop.call_later(min(wait_s, SLEEP_SECONDS_MAX), self._ring)
 
-    def ring(self) -> None:
-        """Tells the time now, if there is an order: the clock was set."""
-        if self._timer is not None:
-            self.stop()
-            self._ring()
-
     def stop(self) -> None:
         """Forgets the order."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._told = None  # it refers to the core's host
 
     def _ring(self) -> None:
         self._timer = None
-        assert self._told is not None
-        self._told(self._clock())
+        told, self._told = self._told, None
+        assert told is not None
+        told(self._clock())
 
 
 def wall_clock_us() -> int:

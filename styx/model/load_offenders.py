@@ -16,7 +16,7 @@ OFFENDERS_NAMED_MAX: Final = 10
 """Pairs that are named; those behind them are not looked at."""
 REASON_CHARS_MAX: Final = 300
 """Of the reason of one pair: ten of them fit an error's message."""
-_PLACE: Final = re.compile(r"^(?P<indent>  )?+pair (?P<place>[0-9]{1,9}) of its chunk: ", re.MULTILINE)
+_PLACE: Final = re.compile(r"^(?P<indent>  )?+pair (?P<place>[0-9]{1,9}+) of its chunk: ", re.MULTILINE)
 
 
 class Offenders:

@@ -119,6 +119,12 @@ class SlotState:
         if self.agenda_begins is not None:
             self.agenda_begins()
 
+    def forget_order(self) -> None:
+        """Drops the order of what the agendas hold; `as_stored` makes it anew."""
+        self.due_calls = None
+        for table in self.tables.values():
+            table.told = None
+
     def _was_given(self, name: str, key: Any, data: bytes | None) -> None:
         due_calls = self.due_calls
         assert due_calls is not None, "an agenda without an order"

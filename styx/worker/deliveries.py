@@ -55,6 +55,13 @@ class Deliveries:
     def _begins(self) -> None:
         self.any = True
 
+    def end(self) -> None:
+        """Lets go of the slots' states, which refer to this and to their agendas: nobody collects circles."""
+        for state in self._states.values():
+            state.agenda_begins = None
+            state.forget_order()
+        self._states = {}
+
     # What is due -------------------------------------------------------------------------------------------
 
     def has_due(self, full: Container[int] = frozenset()) -> bool:

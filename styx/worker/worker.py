@@ -370,6 +370,7 @@ class Worker:
     def _begin_generation(self, number: int, alone: bool) -> None:
         """Begins a generation, without state yet."""
         self.executor.end()
+        self._generation.intake.deliveries.end()
         self._watch.abandons()
         self._ended_before += self._generation.ended
         self._generation = self._new_generation(number, alone)

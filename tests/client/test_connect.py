@@ -63,6 +63,12 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch, connect: Any, module: st
 def test_missing_kafka_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith(("styx.client.kafka", "styx.kafka"))]:
         monkeypatch.delitem(sys.modules, name)
+    for package in (
+        sys.modules["styx"],
+        sys.modules["styx.client"],
+    ):  # what is imported anew takes these names, and must give them back
+        if hasattr(package, "kafka"):
+            monkeypatch.setattr(package, "kafka", package.kafka)
     monkeypatch.setitem(sys.modules, "aiokafka", None)
     with pytest.raises(ConfigurationError, match=r"Kafka client lacks aiokafka: pip install 'styx-dataflow\[kafka\]'"):
         styx.connect("kafka://127.0.0.1:9092", "bank")
