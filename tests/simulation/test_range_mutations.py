@@ -306,6 +306,7 @@ MUTATIONS: list[Mutation] = [
     rows_come_in_the_order_of_their_insertion,
 ]
 NOTICED_BY: dict[Mutation, int] = {
+    only_what_a_row_becomes_is_an_image: 326,
     unique_indexes_are_asked_without_a_range: 189,
     unique_indexes_are_asked_about_committed_rows: 187,
 }
