@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pytest
+
 from styx import App, Context, Operator
 from styx.model.limits import Limits
-from styx.worker.events import RunExternal
+from styx.worker.events import AppendExternal, RunExternal
 from styx.worker.worker import Worker
-from tests.protocol.deployment import Deployment
+from tests.protocol.deployment import Deployment, _Place
 
 entity = Operator("entity")
 
@@ -52,3 +55,29 @@ def test_requests_behind_a_full_parking_place_wait_without_empty_epochs() -> Non
         deployment.end_external(worker, effect, 7)
         deployment.run()
     deployment.check()
+
+
+def test_a_transaction_goes_on_only_when_its_outcome_is_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a replay might meet another one, behind a reply."""
+    held: list[Callable[[], None]] = []
+
+    def external(self: _Place, effect: AppendExternal, durable: Callable[[bytes | None], None]) -> None:
+        outcome = effect.record.outcome
+        if outcome is None:
+            durable(None)
+        else:
+            held.append(lambda: durable(outcome))
+
+    monkeypatch.setattr(_Place, "external", external)
+    deployment = Deployment(app, workers=1, slots=1)
+    deployment.send("entity", "a", "ask")
+    deployment.run()
+    worker, effect = deployment.externals.pop()
+    deployment.end_external(worker, effect, 7)
+    deployment.run()
+    before = deployment.epoch_records
+    [append] = held
+    append()
+    deployment.run()
+    assert deployment.epoch_records == before + 1
+    assert deployment.reply(0).result == b"\x07"

@@ -27,7 +27,7 @@ from styx.host import coordinator_host
 from styx.host.coordinator_host import CoordinatorHost
 from styx.protocol.messages import SlotsStored
 from styx.sequencer.epoch_record import GenerationMarker
-from styx.worker.events import ExternalAppended, ExternalReturned, RequestsArrived
+from styx.worker.events import RequestsArrived
 from styx.worker.external_calls import ExternalCalls
 from styx.worker.worker import Worker
 from tests.plain_form import plain_form
@@ -84,19 +84,6 @@ def external_calls_are_made_before_their_intent_is_in_the_log(patch: pytest.Monk
 
 def _outcomes_only(original: Any) -> Any:
     return lambda self, key, outcome: [] if outcome is None else original(self, key, outcome)
-
-
-def outcomes_are_told_before_they_are_in_the_log(patch: pytest.MonkeyPatch) -> None:
-    original = Worker._take_answer
-
-    def take_answer(self: Worker, event: Any) -> None:
-        if isinstance(event, ExternalAppended) and event.outcome is not None:
-            return
-        original(self, event)
-        if isinstance(event, ExternalReturned):
-            original(self, ExternalAppended(event.generation, event.key, event.outcome))
-
-    patch.setattr(Worker, "_take_answer", take_answer)
 
 
 def external_calls_begin_although_another_version_may_follow(patch: pytest.MonkeyPatch) -> None:
@@ -208,7 +195,6 @@ MUTATIONS: dict[Mutation, dict[str, Any]] = {
     a_manifest_is_stored_without_a_look_at_its_parts: ELSEWHERE,
     the_log_is_released_before_the_manifest_is_there: {**SNAPSHOTS, "faults": CRASHES_AMID_STORING},
     external_calls_are_made_before_their_intent_is_in_the_log: {"externals": 0.5},
-    outcomes_are_told_before_they_are_in_the_log: {"externals": 0.9, "log_delay_s": 0.1, "faults": CRASHES},
     external_calls_begin_although_another_version_may_follow: {"externals": 0.5, "halts": 0.5},
     requests_fetched_for_an_older_generation_count: {},
     a_stop_ends_before_its_manifest_is_stored: STOPS,
@@ -227,7 +213,6 @@ OF_CLUSTERS = {
 
 NOTICED_BY: dict[Mutation, int] = {
     members_load_before_the_marker_is_in_the_log: 25,
-    outcomes_are_told_before_they_are_in_the_log: 39,
 }
 """Seeds that are tried first."""
 
