@@ -46,9 +46,13 @@ def give(
     """Writes an entry of the agenda of the context's entity; counts as one operation."""
     method = "after_commit" if delay is _NO_DELAY else "after"
     _may_write(context, method)
-    called = context._called
-    made = context._made_call(False, operator, function, key, params)
-    context._called = called  # this transaction does not make the call
+    # This transaction does not make the call. Nor may the call come to its limit: how many others there were before is
+    # known exactly only where all of them run one after the other.
+    called, context._called = context._called, 0
+    try:
+        made = context._made_call(False, operator, function, key, params)
+    finally:
+        context._called = called
     env = context._env
     try:
         now_us = env.timestamp_us
