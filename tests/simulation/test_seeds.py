@@ -24,7 +24,6 @@ TOGETHER = 100
 SPINNING = 60
 
 REGRESSIONS = {
-    394: "a call that was given for later came to the limit of calls where these were counted exactly, and only there",
     3: "two coordinators gave the same generation: its number was kept apart from the log that it fences",
     62: "the state after a recovery differed: epochs of a doubly used generation",
     84: "the last worker was lost between a generation's marker and its placement",
