@@ -152,10 +152,6 @@ def rows_read_by_their_keys_are_not_validated(patch: pytest.MonkeyPatch) -> None
     patch.setattr(validation, "conflicts", conflicts)
 
 
-def unique_indexes_are_asked_without_a_range(patch: pytest.MonkeyPatch) -> None:
-    _without_ranges(patch, lambda wanted: wanted.index.name == "one_tag")
-
-
 def parents_are_asked_for_without_a_range(patch: pytest.MonkeyPatch) -> None:
     _without_ranges(patch, lambda wanted: wanted.index.number == 0 and wanted.high == (*wanted.low, TOP))
 
@@ -289,7 +285,6 @@ MUTATIONS: list[Mutation] = [
     a_write_behind_the_query_does_not_collide,
     ranges_are_forgotten_after_a_wait,
     rows_read_by_their_keys_are_not_validated,
-    unique_indexes_are_asked_without_a_range,
     parents_are_asked_for_without_a_range,
     unique_indexes_are_asked_about_committed_rows,
     queries_of_the_lock_phase_see_no_lower_writes,
@@ -307,7 +302,6 @@ MUTATIONS: list[Mutation] = [
 ]
 NOTICED_BY: dict[Mutation, int] = {
     only_what_a_row_becomes_is_an_image: 326,
-    unique_indexes_are_asked_without_a_range: 189,
     unique_indexes_are_asked_about_committed_rows: 187,
 }
 """Seeds that are tried first."""
