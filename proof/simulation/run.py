@@ -198,7 +198,6 @@ class Simulation:
                 and not host.core.unfinished
                 and not host.core.given_for_later
                 and host.all_told
-                and host.all_told
                 for host in world.workers.values()
             )
         )
@@ -220,6 +219,7 @@ class Simulation:
             and not host.core.backlog
             and not host.core.unfinished
             and not host.core.given_for_later
+            and host.all_told
             for host in members
         )
 

@@ -320,7 +320,8 @@ class _History:
         """The last transactions before position `end` that ran on one of `entities`, found by replaying
         again.
         """
-        again = SerialReference(reference.app, reference.limits, reference.n_slots, reference.externals)
+        again = SerialReference(self.app, reference.limits, reference.n_slots, reference.externals)
+        self._begun = -1  # from the first version on
         again.state.update(initial)
         found: deque[str] = deque(maxlen=PREVIOUS_SHOWN_MAX)
         for reply in self.order[:end]:

@@ -24,6 +24,7 @@ TOGETHER = 100
 SPINNING = 60
 
 REGRESSIONS = {
+    394: "a call that was given for later came to the limit of calls where these were counted exactly, and only there",
     3: "two coordinators gave the same generation: its number was kept apart from the log that it fences",
     62: "the state after a recovery differed: epochs of a doubly used generation",
     84: "the last worker was lost between a generation's marker and its placement",
@@ -42,6 +43,7 @@ CLUSTER_REGRESSIONS = {
     40955: "what workers were started with was offered once, amid a deployment that failed: no version ever ran",
     63901: "a replay's lock phase counted one who was cut as well, and gave up the only other, who was most of them",
     69169: "the same behind sixteen rounds with patches, without two who were cut",
+    96: "the simulator read the replies of a cluster while one, which nobody waits for, was on its way",
     79489: "nobody started a coordinator again that one before it had fenced, which took over later",
     61701: "the simulated log did not tell a coordinator that an older one had fenced it while it took over",
 }
