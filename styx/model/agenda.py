@@ -165,7 +165,7 @@ def checked_delay(delay: Any) -> int:
             f"ctx.after takes a timedelta from 0 to {DELAY_MAX.days} days, such as timedelta(minutes=15): got "
             f"{shown(delay)}"
         )
-    return delay // _MICROSECOND
+    return microseconds(delay)
 
 
 def checked_name(name: Any) -> str:
@@ -179,7 +179,7 @@ def checked_name(name: Any) -> str:
 
 def pause_us(entry: AgendaEntry) -> int:
     """How long to wait, in microseconds, behind the failure of attempt number `entry.attempt` (from 1 on)."""
-    longest = BACKOFF_MAX // _MICROSECOND
+    longest = microseconds(BACKOFF_MAX)
     doublings = entry.attempt - 1
     return longest if doublings > 40 else min(longest, entry.first_pause_us << doublings)
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from styx.model.agenda import AT_ONCE, due_of
 
 _SLACK: Final = 1_000
-"""Places that may be outdated before the order is made anew, beside as many as there are entries."""
+"""Places that may be outdated before the order is made anew, beside twice as many as it had when it was made."""
 
 _Place = tuple[int, str, str, Any]
 """(due time, id, table, key) of an entry."""
@@ -39,7 +39,7 @@ class DueCalls:
     Calls after commit and timers have an order each, so that neither keeps the other from its turn.
     """
 
-    __slots__ = ("_at_once", "_entries", "_find", "_timers", "taken")
+    __slots__ = ("_at_once", "_entries", "_find", "_most", "_timers", "taken")
 
     def __init__(
         self,
@@ -53,6 +53,7 @@ class DueCalls:
         self._entries = entries
         self._at_once: list[_Place] = []
         self._timers: list[_Place] = []
+        self._most = 0
         self._make()
 
     def _make(self) -> None:
@@ -64,6 +65,11 @@ class DueCalls:
                 (self._timers if due_us else self._at_once).append((due_us, its_id, table, key))
         heapify(self._at_once)
         heapify(self._timers)
+        self._most = 2 * self._places + _SLACK
+
+    @property
+    def _places(self) -> int:
+        return len(self._at_once) + len(self._timers)
 
     def take_up(self, its_id: str) -> None:
         """A snapshot has found this entry's delivery under way."""
@@ -87,11 +93,9 @@ class DueCalls:
     def _push(self, place: _Place) -> None:
         heappush(self._timers if place[0] else self._at_once, place)
 
-    def tidy(self, n_entries: int) -> None:
-        """Forgets the places of entries that were removed or replaced before their time, if they are many; `n_entries`
-        stand.
-        """
-        if len(self._at_once) + len(self._timers) > 2 * n_entries + _SLACK:
+    def tidy(self) -> None:
+        """Forgets the places of entries that were removed or replaced before their time, if they may be many."""
+        if self._places > self._most:
             self._make()
 
     @property

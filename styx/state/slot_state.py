@@ -130,7 +130,7 @@ class SlotState:
         assert due_calls is not None, "an agenda without an order"
         if data is not None:
             due_calls.put(name, key, data)
-        due_calls.tidy(self.agenda_length())
+        due_calls.tidy()
 
     def agenda_length(self) -> int:
         """How many calls were given here for later and not made."""

@@ -7,7 +7,7 @@ Paper sections 5.1 and 7.2.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from typing import Final
 
 from msgspec.structs import astuple
@@ -18,7 +18,7 @@ from styx.model.app import App
 from styx.model.delivery import DEAD, delivery_function, delivery_request, entry_of, put_off_request
 from styx.model.function_spec import PUT_OFF_FUNCTION
 from styx.protocol.manifest import PendingTransaction
-from styx.state.due_calls import DueCall, DueCalls
+from styx.state.due_calls import DueCall
 from styx.state.slot_state import SlotState
 from styx.state.table import NEWEST
 from styx.values.codec import decode_plain
@@ -74,15 +74,8 @@ class Deliveries:
 
     def next_us(self) -> int | None:
         """When the next timer is due, None if there is none."""
-        times = [next_us for due_calls in self._due_calls() if (next_us := due_calls.next_us) is not None]
-        return min(times, default=None)
-
-    def _due_calls(self) -> Iterable[DueCalls]:
-        return [state.due_calls for state in self._states.values() if state.due_calls is not None]
-
-    def any_in(self, slot: int) -> bool:
-        """Whether the slot has an agenda."""
-        return self._states[slot].due_calls is not None
+        orders = [state.due_calls for state in self._states.values() if state.due_calls is not None]
+        return min([next_us for order in orders if (next_us := order.next_us) is not None], default=None)
 
     def waiting(self) -> int:
         """The calls that were given and not made, on all slots."""

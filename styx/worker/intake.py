@@ -182,9 +182,10 @@ class Intake:
                 # epoch. So room is reserved for it: no other large request precedes it, and the slot stays first.
                 moves = self.pressure.reserve(sequencer.oldest)
             batch, taken = sequencer.batch(share, outcome_bytes, has_room)
-            due = self._due(slot, due_max) if due_max and slot not in full else []
+            now_us = self.deliveries.now_us
+            due = self.deliveries.take(slot, now_us, due_max) if due_max and slot not in full else []
             if due:
-                batch = replace(batch, due=len(due), now_us=self.deliveries.now_us)
+                batch = replace(batch, due=len(due), now_us=now_us)
             room -= batch.count + batch.due
             outcome_bytes -= sum(len(o) for resumed in batch.resumed for o in resumed.outcomes.values())
             self._admit(slot, counter, batch, taken, roots)
@@ -193,10 +194,6 @@ class Intake:
             batches.append(batch)
         self._turn += moves
         return roots, batches
-
-    def _due(self, slot: int, limit: int) -> list[DueCall]:
-        deliveries = self.deliveries
-        return deliveries.take(slot, deliveries.now_us, limit) if deliveries.any_in(slot) else []
 
     def _deliver(
         self, slot: int, counter: int, batch: SlotBatch, due: list[DueCall], roots: list[RootTransaction]
