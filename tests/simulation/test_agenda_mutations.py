@@ -38,15 +38,6 @@ def a_delivery_leaves_its_entry(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(delivery, "_functions", {})
 
 
-def what_was_replaced_is_delivered(patch: pytest.MonkeyPatch) -> None:
-    def standing(ctx: Context, wanted: Any) -> Any:
-        cell = ctx._cell.sibling(ctx._env, agenda.agenda_of(ctx.operator), agenda.entry_key(ctx.key, wanted.last))
-        data = cell.read(ctx._chain)
-        return cell, None if data is None else agenda.decode_entry(data)
-
-    patch.setattr(delivery, "_standing", standing)
-
-
 def replays_take_what_is_due_at_another_time(patch: pytest.MonkeyPatch) -> None:
     original = Intake.replay
 
@@ -168,7 +159,6 @@ def a_put_off_call_keeps_its_old_request(patch: pytest.MonkeyPatch) -> None:
 
 MUTATIONS = [
     a_delivery_leaves_its_entry,
-    what_was_replaced_is_delivered,
     replays_take_what_is_due_at_another_time,
     the_record_counts_no_calls,
     a_snapshot_forgets_whose_delivery_is_under_way,
