@@ -26,6 +26,7 @@ from styx.messages import Reply, ReplyError
 from styx.model.agenda import Retry
 from styx.model.app import App
 from styx.model.bulk_load import LoadReport
+from styx.model.event import Event
 from styx.model.limits import Limits
 from styx.model.row_page import Page
 from styx.relational.conditions import above, at_least, at_most, below, between, prefix
@@ -53,6 +54,7 @@ __all__ = [
     "ConfigurationError",
     "Context",
     "EngineFailed",
+    "Event",
     "Index",
     "KeyExists",
     "Limits",

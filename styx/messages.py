@@ -1,4 +1,4 @@
-"""Requests and replies: what clients send and get, as it stands in the log and as Python sees it.
+"""Requests, replies and events: what clients send and get, as it stands in the log and as Python sees it.
 
 msgpack arrays only; nothing here is ever unpickled. Calls between workers are in `styx.protocol.frames`.
 """
@@ -79,6 +79,33 @@ class ReplyRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
     reply_to: int = 0
 
 
+class EventRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """An event that a committed transaction has emitted, as it is handed on.
+
+    `id` names the emission, and no other one in the deployment. The records of one slot are in serial order if they are
+    in order of (epoch, phase, id). `operator` and `key` are the emitting entity's, `slot` is the key's; with `key=`
+    given to `ctx.emit`, the key is that one. `time_us` is what `ctx.now()` was, in microseconds since 1970. `payload`
+    is the value's msgpack, as `Event.decode` reads it.
+    """
+
+    id: str
+    event: str
+    version: int
+    epoch: int
+    phase: int
+    tid: int
+    operator: str
+    key: str | int | list[str | int]
+    time_us: int
+    payload: bytes
+    slot: int
+
+    @property
+    def place(self) -> tuple[int, int, str]:
+        """Its place in the serial order of its slot's events."""
+        return self.epoch, self.phase, self.id
+
+
 class ReplyError(NamedTuple):
     """Why a request did not commit: `code` `aborted` if its function raised, else why it could not run."""
 
@@ -113,6 +140,7 @@ _request_encoder = msgspec.msgpack.Encoder()
 _request_decoder = msgspec.msgpack.Decoder(Request)
 _head_decoder = msgspec.msgpack.Decoder(RequestHead)
 _reply_decoder = msgspec.msgpack.Decoder(ReplyRecord)
+_event_decoder = msgspec.msgpack.Decoder(EventRecord)
 
 
 def encode_request(request: Request) -> bytes:
@@ -147,6 +175,16 @@ def encode_reply(record: ReplyRecord) -> bytes:
 def decode_reply(data: bytes) -> ReplyRecord:
     """Raises `msgspec.DecodeError` for garbage."""
     return _reply_decoder.decode(data)
+
+
+def encode_event(record: EventRecord) -> bytes:
+    """The record as the engine's own logs keep it."""
+    return _request_encoder.encode(record)
+
+
+def decode_event(data: bytes) -> EventRecord:
+    """Raises `msgspec.DecodeError` for garbage."""
+    return _event_decoder.decode(data)
 
 
 def reply_of(record: ReplyRecord) -> Reply:

@@ -15,6 +15,7 @@ from typing_extensions import TypeVar
 from styx.model.agenda import Retry
 from styx.model.context import Context as _Context
 from styx.model.entity_handle import EntityOfContext, EntityReference
+from styx.model.event import Event
 from styx.model.function_spec import UserFunction
 from styx.model.operator import Operator as _Operator
 from styx.model.row_page import Page
@@ -375,6 +376,7 @@ class Context(_Context, Generic[K, S]):
         name: str | None = None,
         retry: Retry | None = None,
     ) -> None: ...
+    def emit(self, event: Event[V], value: V, *, key: str | int | tuple[str | int, ...] | None = None) -> None: ...
     def rows(self, table: Table[V]) -> Rows[V]: ...
     def find(
         self,

@@ -28,8 +28,10 @@ from styx.worker.events import (
     AppendVerdicts,
     CallGivenUp,
     CoordinatorSaid,
+    EmitEvents,
     EmitReplies,
     Event,
+    EventDiffers,
     LoadedSlot,
     LoadState,
     NotResumed,
@@ -51,10 +53,11 @@ T = TypeVar("T")
 
 
 class EngineLoop:
-    """One worker with all slots. Each append is durable at once."""
+    """One worker with all slots. Each append is durable at once. `emitted` counts events."""
 
     def __init__(self, app: App, n_slots: int = 4, limits: Limits | None = None) -> None:
         self.n_slots = n_slots
+        self.emitted = 0
         self.replies: list[bytes] = []
         self.worker = Worker(0, app, n_slots, Limits() if limits is None else limits)
         self._offsets = [0] * n_slots
@@ -113,6 +116,9 @@ class _WorkerWorld:
     def emit(self, effect: EmitReplies) -> None:
         self._loop.emit(effect.replies)
 
+    def emit_events(self, effect: EmitEvents) -> None:
+        self._loop.emitted += len(effect.events)
+
     def when_durable(self, then: Callable[[], None]) -> None:
         then()
 
@@ -130,6 +136,9 @@ class _WorkerWorld:
         raise AssertionError("the worker takes no notes")
 
     def differs(self, effect: ReplyDiffers) -> NoReturn:
+        raise AssertionError(f"nothing is replayed: {effect}")
+
+    def event_differs(self, effect: EventDiffers) -> NoReturn:
         raise AssertionError(f"nothing is replayed: {effect}")
 
     def not_resumed(self, effect: NotResumed) -> NoReturn:

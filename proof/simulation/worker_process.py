@@ -38,8 +38,10 @@ from styx.worker.events import (
     CallGivenUp,
     CheckFurther,
     CoordinatorSaid,
+    EmitEvents,
     EmitReplies,
     Event,
+    EventDiffers,
     FrameArrived,
     Halted,
     LoadState,
@@ -347,6 +349,9 @@ class WorkerProcess:
         """Whether all replies that it has emitted are in the log: nobody waits for those of deliveries."""
         return not self._unacknowledged
 
+    def emit_events(self, effect: EmitEvents) -> None:
+        """As `WorkerJournal.emit_events`."""
+
     def when_durable(self, then: Callable[[], None]) -> None:
         """As `WorkerJournal.when_durable`."""
         self._when_durable(then, self._emitted)
@@ -446,6 +451,10 @@ class WorkerProcess:
 
     def differs(self, effect: ReplyDiffers) -> None:
         """As `Findings.differs`."""
+        raise AssertionError(f"a replay differs: {effect}")
+
+    def event_differs(self, effect: EventDiffers) -> None:
+        """As `Findings.event_differs`."""
         raise AssertionError(f"a replay differs: {effect}")
 
     def not_resumed(self, effect: NotResumed) -> None:

@@ -34,6 +34,7 @@ from styx.worker.events import (
     AppendExternal,
     AppendVerdicts,
     CoordinatorSaid,
+    EmitEvents,
     EmitReplies,
     Halted,
     SendFrame,
@@ -100,6 +101,9 @@ class EngineJournal:
             else:
                 counters.rejected += 1
             answer(reply)
+
+    def emit_events(self, effect: EmitEvents) -> None:
+        """As `WorkerJournal.emit_events`."""
 
     def ends(self, wanted: StoreSlots) -> LogEnds:
         """As `WorkerJournal.ends`."""

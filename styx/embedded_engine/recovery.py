@@ -25,6 +25,7 @@ from styx.snapshot.load import Unusable, load_state
 from styx.state.table import NEWEST
 from styx.worker.events import (
     CallGivenUp,
+    EventDiffers,
     LoadState,
     NotResumed,
     ReplyDiffers,
@@ -184,6 +185,9 @@ class ReplayWatch:
         if further is not None:
             why = causes(answered, effect.reply)
             _log.warning("%s; what was answered stands in the log: %s%s", words, why, further)
+
+    def event_differs(self, effect: EventDiffers) -> None:
+        """As `Findings.event_differs`."""
 
     def not_resumed(self, effect: NotResumed) -> None:
         """Raises `ReplayDiffers`, unless it is accepted."""

@@ -27,7 +27,9 @@ from styx.worker.events import (
     AppendExternal,
     AppendVerdicts,
     CallGivenUp,
+    EmitEvents,
     EmitReplies,
+    EventDiffers,
     LoadState,
     NotResumed,
     ReplyDiffers,
@@ -129,8 +131,11 @@ class WorkerJournal(Protocol):
     def emit(self, effect: EmitReplies) -> None:
         """Appends replies, and answers whoever waits for them."""
 
+    def emit_events(self, effect: EmitEvents) -> None:
+        """Appends events to their logs."""
+
     def when_durable(self, then: Callable[[], None]) -> None:
-        """Calls `then` once all replies that were emitted so far are durable."""
+        """Calls `then` once all replies and events that were emitted so far are durable."""
 
     def ends(self, wanted: StoreSlots) -> LogEnds:
         """From where a recovery on the state that is to be stored has to read."""
@@ -151,6 +156,9 @@ class Findings(Protocol):
 
     def differs(self, effect: ReplyDiffers) -> None:
         """A replay gives another reply than was given."""
+
+    def event_differs(self, effect: EventDiffers) -> None:
+        """A replay does not emit an event as it stands in the event's log."""
 
     def not_resumed(self, effect: NotResumed) -> None:
         """A replay cannot go on with a transaction behind an external call."""

@@ -9,6 +9,8 @@ from typing import Any
 
 from styx.errors import BadArguments, ConfigurationError, UnknownOperator
 from styx.model.consequence import Consequence
+from styx.model.event import Event, declared_events
+from styx.model.event_place import ELSEWHERE
 from styx.model.function_spec import FunctionSpec
 from styx.model.internal_operator import InternalOperator
 from styx.model.operator import Operator
@@ -24,14 +26,21 @@ class App:
 
     `resolved` keeps what `resolve` has found; callers on the hot path look there first. `logs` is true once a function
     has used `ctx.log`; before that there are no lines to collect. `tables` are by full name, those that hold views
-    among them; `internal_tables` are those that the engine made. `drops` names tables of earlier versions, such as
-    "cart/old", whose rows are deleted when the app is deployed.
+    among them; `internal_tables` are those that the engine made. `events` are those that functions emit, by name.
+    `drops` names tables of earlier versions, such as "cart/old", whose rows are deleted when the app is deployed.
 
     Raises `ConfigurationError` if a name stands twice, a function's annotations cannot be converted to, or a table that
     is to be dropped is declared.
     """
 
-    def __init__(self, name: str, operators: Iterable[Operator], *, drops: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        operators: Iterable[Operator],
+        *,
+        drops: Iterable[str] = (),
+        events: Iterable[Event[Any]] = (),
+    ) -> None:
         if not isinstance(name, str) or not name:
             raise ConfigurationError(f"an app needs a name, got {shown(name)}")
         self.name = name
@@ -52,9 +61,12 @@ class App:
             {table.full_name: table for operator in by_name.values() for table in self._tables_of(operator)}
         )
         self.drops = self._checked_drops(drops)
+        self.events = declared_events(name, events)
         self._check_renamed()
         self._check_references()
         internal = {each.name: each for operator in by_name.values() for each in operator.internal}
+        if self.events:
+            internal[ELSEWHERE.name] = ELSEWHERE
         self._internal: dict[str, Partitions | InternalOperator] = {
             **{each.partitions.name: each.partitions for each in by_name.values()},
             **internal,

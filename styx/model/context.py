@@ -33,6 +33,7 @@ from styx.model.call_limit import call_limit_error
 from styx.model.called_function import called_function
 from styx.model.calls_to_all import calls_to_all
 from styx.model.cell import Cell, Environment
+from styx.model.emitting import emit
 from styx.model.entity_handle import EntityOfContext, entity_of
 from styx.model.external_call import call_external
 from styx.model.function_log import FunctionLog
@@ -46,13 +47,7 @@ from styx.model.rows import Rows
 from styx.model.sequence import EntitySequence
 from styx.model.signature import NO_ARGUMENTS
 from styx.model.unique_id import unique_id
-from styx.model.waiting import (
-    DONE,
-    SyncCall,
-    call,
-    call_all,
-    cancel,
-)
+from styx.model.waiting import DONE, SyncCall, call, call_all, cancel
 from styx.native.compiled import calls_more
 from styx.native.interpreted import native
 from styx.values.codec import encode_any, is_scalar, shown
@@ -123,6 +118,7 @@ class Context(msgspec.Struct, eq=False):
     _begun: Any = None
     _open: list[Any] | None = None
     _externals: int = 0
+    _emitted: int = 0
     _ids: int = 0
     _random: Random | None = None
     _caller: Any = None
@@ -395,10 +391,14 @@ class Context(msgspec.Struct, eq=False):
         give(self, operator, function_name, key, params, retry, delay, name)
 
     def cancel(self, name: str) -> Coroutine[Any, Any, bool]:
-        """Withdraws the call that this entity has given under `name`; gives False if none waits: it was made, or never
-        given.
-        """
+        """Withdraws the call that this entity has given under `name`; gives False if none waits."""
         return self._begin(cancel(self, name))
+
+    def emit(self, event: Any, value: Any, *, key: Any = None) -> None:
+        """Emits an event that the app declares, which leaves when the transaction commits: in the serial order of this
+        entity's events, or of those at `key`. Raises `BadArguments`, `UnsupportedValue` or `ValueTooLarge`.
+        """
+        emit(self, event, value, key)
 
     # Deterministic facts -----------------------------------------------------------------------------------
 

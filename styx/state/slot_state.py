@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from styx.model.table_names import holds_agenda, holds_rows, holds_values, owner_of
+from styx.model.table_names import holds_agenda, holds_events, holds_rows, holds_values, owner_of
 from styx.relational.index_range import TableIndex
 from styx.state.due_calls import DueCalls
+from styx.state.emissions import Emission, EmissionTable
 from styx.state.table import NEWEST, Changes, Table, without_deleted
 
 IDEMPOTENCY_TABLE: Final = "\0idempotency"
@@ -25,10 +26,21 @@ class SlotState:
 
     `due_calls` is the order of what the agendas hold, None without one; `agenda_begins` is called
     when there is one. `uploading` are the changes that a snapshot
-    under way has taken. `converted`: what was loaded is not what the snapshot has, so the next one must have all of it.
+    under way has taken. `emitted` is what commits have written to the tables of events, in any order: whoever hands it
+    on empties the list. `converted`: what was loaded is not what the snapshot has, so the next one must have all of it.
     """
 
-    __slots__ = ("_declared", "_n_slots", "agenda_begins", "converted", "due_calls", "tables", "uploading")
+    __slots__ = (
+        "_declared",
+        "_emissions",
+        "_n_slots",
+        "agenda_begins",
+        "converted",
+        "due_calls",
+        "emitted",
+        "tables",
+        "uploading",
+    )
 
     def __init__(self, tables: dict[str, Table] | None = None) -> None:
         self._declared: Declared = {}
@@ -38,16 +50,27 @@ class SlotState:
         self.converted = False
         self.due_calls: DueCalls | None = None
         self.agenda_begins: Callable[[], None] | None = None
+        self.emitted: list[Emission] = []
+        self._emissions: dict[str, EmissionTable] = {}
 
     def table(self, operator: str) -> Table:
         """The operator's entities here."""
         table = self.tables.get(operator)
+        if table is None and holds_events(operator):
+            return self._table_of_events(operator)
         if table is None:
             table = self.tables[operator] = Table({}, -1)
             if holds_agenda(operator):
                 self._order_calls()
             if self._declared:
                 table.declare(self._declared.get(operator, ()), self._n_slots)
+        return table
+
+    def _table_of_events(self, name: str) -> Table:
+        """It is not among `tables`, which are what a slot keeps."""
+        table = self._emissions.get(name)
+        if table is None:
+            table = self._emissions[name] = EmissionTable(owner_of(name), self.emitted)
         return table
 
     def declare(self, declared: Declared, n_slots: int) -> None:
@@ -98,6 +121,7 @@ class SlotState:
         self.uploading = None
         for table in self.tables.values():
             table.take_changes()
+        self.emitted.clear()
         self.due_calls = None
         self._order_calls()
 

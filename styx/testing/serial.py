@@ -13,14 +13,15 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from styx.errors import InTransactionError
-from styx.messages import Request
+from styx.messages import EventRecord, Request
 from styx.model.access import Access
-from styx.model.agenda import due_of
+from styx.model.agenda import due_of, giver_of
 from styx.model.app import App
 from styx.model.call_limit import call_limit_error
 from styx.model.cell import Cell, Environment
 from styx.model.context import PATH_STEP_BYTES, Context
 from styx.model.delivery import delivery_function
+from styx.model.event_record import event_record
 from styx.model.execution import (
     ErrorTriple,
     Outcome,
@@ -40,7 +41,15 @@ from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.internal_operator import is_internal
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
-from styx.model.table_names import entry_name, holds_agenda, holds_rows, holds_values, holds_view, owner_of
+from styx.model.table_names import (
+    entry_name,
+    holds_agenda,
+    holds_events,
+    holds_rows,
+    holds_values,
+    holds_view,
+    owner_of,
+)
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more, transaction_limits
 from styx.protocol.frames import decode_outcome
@@ -92,7 +101,8 @@ class SerialReference:
     """Runs requests one after the other against a dictionary.
 
     `state` maps (operator name, key) to the encoded state and may be read, filled or replaced between runs.
-    `given` has where each call that was given for later was put, by its id. `entities` lists which entities the last
+    `given` has where each call that was given for later was put, by its id. `emitted` are the events of all committed
+    transactions, in the order in which these have run. `entities` lists which entities the last
     transaction was on, in order. `read_only` says whether its root is a read-only function, None if the request was
     refused. `limits` and `n_slots` must be the deployment's, because they decide outcomes and what `ctx.partition`
     says.
@@ -113,6 +123,8 @@ class SerialReference:
         self.entities: list[Entity] = []
         self.read_only: bool | None = None
         self.given: dict[str, Entity] = {}
+        self.emitted: list[EventRecord] = []
+        self._place = NO_PLACE
 
     def run(self, tid: int, timestamp_us: int, request: Request, place: Place = NO_PLACE) -> Outcome:
         """One transaction from start to end; only a committed one changes `state`. `place` is where it was serialized,
@@ -133,6 +145,7 @@ class SerialReference:
             result = with_own_generators(transaction.execute, root)
         except _Ended as end:
             return Outcome(None, end.error)
+        self._place = place
         self._commit(transaction.writes)
         return Outcome(result, None)
 
@@ -196,11 +209,21 @@ class SerialReference:
         data = self.state.get((operator, declared.check_key(key)))
         return None if data is None else declared.decode_state(data)
 
+    def _emit(self, entity: Entity, data: bytes) -> None:
+        table, key = entity
+        giver, _ = giver_of(key)  # type: ignore[arg-type]  # an emission's key
+        owner = self.app.owner(owner_of(table))
+        assert owner is not None, "an event of an operator that the app does not have"
+        slot = owner.slot_of(giver, self.n_slots)
+        self.emitted.append(event_record(owner.name, key, data, slot, self._place.epoch, self._place.phase))
+
     def _commit(self, writes: dict[Entity, bytes | None]) -> None:
         state = self.state
         for entity, data in writes.items():
             if data is None:
                 state.pop(entity, None)
+            elif holds_events(entity[0]):
+                self._emit(entity, data)
             else:
                 state[entity] = data
                 if holds_agenda(entity[0]):

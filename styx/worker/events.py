@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from styx.log.base import Arrival
-from styx.messages import ReplyRecord
+from styx.messages import EventRecord, ReplyRecord
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.frames import Frame
@@ -120,11 +120,20 @@ class LoadedSlot:
     passed_over: PassedOver | None = None
 
 
+class StandingEvent(NamedTuple):
+    """An event that stands in its log: its slot, its name, and the digest of its JSON."""
+
+    slot: int
+    event: str
+    digest: bytes
+
+
 @dataclass(slots=True)
 class StateLoaded:
     """The answer to `LoadState`. `answered` has the replies that are already in the replies stream, or their digests,
     by sequence TID; they reach as far as `answered_until` (epoch, phase). `outcomes` has the outcomes of external calls
     by key, and never changes later. `aside` are the places (slot, offset) of requests that an operator has set aside.
+    `emitted` are the events that stand already in the logs of these slots, by id.
     """
 
     generation: int
@@ -136,6 +145,7 @@ class StateLoaded:
     answered_until: Reached = NOTHING
     outcomes: Mapping[bytes, bytes] = field(default_factory=dict)
     aside: AbstractSet[tuple[int, int]] = frozenset()
+    emitted: dict[str, StandingEvent] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -243,6 +253,28 @@ class EmitReplies:
 
     slot: int
     replies: list[ReplyRecord]
+
+
+@dataclass(slots=True)
+class EmitEvents:
+    """Append to the logs of a slot's events, in this order, which is the serial one. The records that they depend on
+    are durable.
+    """
+
+    slot: int
+    events: list[EventRecord]
+
+
+@dataclass(slots=True)
+class EventDiffers:
+    """A replay emits another value than stands in the event's log, or nothing there (`record` is None). What stands
+    there stays.
+    """
+
+    slot: int
+    event: str
+    id: str
+    record: EventRecord | None
 
 
 @dataclass(slots=True)
@@ -398,6 +430,8 @@ Effect = (
     | AppendEpochRecord
     | AppendVerdicts
     | EmitReplies
+    | EmitEvents
+    | EventDiffers
     | ReportEnds
     | ReplyDiffers
     | NotResumed

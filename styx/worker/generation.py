@@ -12,6 +12,7 @@ from styx.protocol.frames import Ack, Call, Drop, Patch, Result
 from styx.protocol.messages import NOTHING, Reached, Recover
 from styx.sequencer.epoch_record import EpochPlan
 from styx.state.slot_state import Declared, SlotState
+from styx.worker.emissions import Emissions
 from styx.worker.events import Converting, LoadState, SlotPartsStored, StateLoaded
 from styx.worker.executor import Executor
 from styx.worker.external_calls import ExternalCalls
@@ -46,7 +47,7 @@ class Generation:
         self.slots: dict[int, Slot] = {}
         self.intake = Intake(app, limits, n_slots, self.executor.running)
         self.memories: dict[int, ReplyMemory] = {}
-        self.replies = Replies(self.memories, n_slots)
+        self.replies = Replies(self.memories, n_slots, Emissions(app.events, self.slots) if app.events else None)
         self.epoch = -1
         self.counter = 0
         self.plans: dict[int, EpochPlan] = {}
@@ -65,6 +66,8 @@ class Generation:
         self.plans = {plan.epoch: plan for plan in loaded.plans}
         self.recorded_until = max(self.plans, default=-1)
         self.replies.answered = loaded.answered
+        if self.replies.emissions is not None:
+            self.replies.emissions.standing = loaded.emitted
         self.externals.logged = loaded.outcomes
         self.intake.aside = loaded.aside
         indexes = indexes_of(self.app)

@@ -1,4 +1,4 @@
-"""Replies of one epoch: built in serial order, given at most once.
+"""Replies of one epoch: built in serial order, given at most once. The epoch's events leave with them.
 
 A reply already in the replies stream (found there after a recovery) is not given again; it is still remembered for its
 idempotency key, as it stands in the stream, and a replay's reply that differs from it is reported. Paper sections 6.4
@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from styx.messages import ReplyRecord, decode_reply
 from styx.sequencer.sequencer import slot_of
-from styx.worker.events import EmitReplies, ReplyDiffers
+from styx.worker.emissions import Emissions
+from styx.worker.events import Effect, EmitReplies, ReplyDiffers
 from styx.worker.given_replies import is_given
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
@@ -21,10 +22,12 @@ from styx.worker.root import RootTransaction
 
 class Replies:
     """The replies of the open epoch. `answered` has the replies that the stream already holds, or their digests, by
-    sequence TID. `n_bytes` is the size of the epoch's results.
+    sequence TID. `n_bytes` is the size of the epoch's results. `emissions` are the worker's events, None if the app has
+    none.
     """
 
-    def __init__(self, memories: dict[int, ReplyMemory], n_slots: int) -> None:
+    def __init__(self, memories: dict[int, ReplyMemory], n_slots: int, emissions: Emissions | None = None) -> None:
+        self.emissions = emissions
         self.answered: dict[int, bytes | int] = {}
         self._n_slots = n_slots
         self._differing: list[ReplyDiffers] = []
@@ -42,9 +45,15 @@ class Replies:
             self.answered = {tid: given for tid, given in self.answered.items() if slot_of(tid, n_slots) in own}
         self._epoch = epoch
         self.n_bytes = 0
+        if self.emissions is not None:
+            self.emissions.begin(epoch, replayed)
 
     def add(self, roots: Iterable[RootTransaction], phase: int) -> None:
-        """Makes the replies of transactions and of the repetitions that waited for them. Call it in serial order."""
+        """Makes the replies of transactions and of the repetitions that waited for them, and takes the events that the
+        phase has committed. Call it in serial order.
+        """
+        if phase and self.emissions is not None:  # phase 0 commits nothing, and comes when phase 1 is committed
+            self.emissions.collect(phase)
         epoch, by_slot, answered = self._epoch, self._by_slot, self.answered
         for root in roots:
             request_id, tid, slot, reply_to = root.request_id, root.tid, root.slot, root.reply_to
@@ -93,11 +102,11 @@ class Replies:
         self._differing.append(ReplyDiffers(root.slot, reply, root.payload, answered))
         return reply if answered is None else answered
 
-    def take(self) -> list[EmitReplies | ReplyDiffers]:
-        """The epoch's replies, after the reports of differing ones. Call it when the epoch's records are durable on all
-        workers.
+    def take(self) -> list[Effect]:
+        """The epoch's events and replies, after the reports of differing ones. Call it when the epoch's records are
+        durable on all workers.
         """
-        taken: list[EmitReplies | ReplyDiffers] = []
+        taken: list[Effect] = [] if self.emissions is None else self.emissions.take()
         if self._differing:
             taken.extend(self._differing)
             self._differing = []

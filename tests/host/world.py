@@ -16,8 +16,10 @@ from styx.worker.events import (
     AppendVerdicts,
     CallGivenUp,
     Effect,
+    EmitEvents,
     EmitReplies,
     Event,
+    EventDiffers,
     LoadState,
     NotResumed,
     ReplyDiffers,
@@ -125,6 +127,9 @@ class WorkerWorld(World):
     def emit(self, effect: EmitReplies) -> None:
         self._asked(effect)
 
+    def emit_events(self, effect: EmitEvents) -> None:
+        self._asked(effect)
+
     def when_durable(self, then: Callable[[], None]) -> None:
         self._asked("replies", then)
 
@@ -141,6 +146,9 @@ class WorkerWorld(World):
         self._asked(effect)
 
     def differs(self, effect: ReplyDiffers) -> None:
+        self._asked(effect)
+
+    def event_differs(self, effect: EventDiffers) -> None:
         self._asked(effect)
 
     def not_resumed(self, effect: NotResumed) -> None:

@@ -28,7 +28,7 @@ from styx.host.ports import Identity, LogEnds, Objects, WorkerPorts
 from styx.host.worker_host import WorkerHost
 from styx.log.base import Record, Stream
 from styx.log.memory import MemoryLog
-from styx.messages import ReplyRecord, Request, encode_reply, encode_request
+from styx.messages import EventRecord, ReplyRecord, Request, encode_reply, encode_request
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.model.partitioning import Key, stable_hash
@@ -48,8 +48,10 @@ from styx.worker.events import (
     AppendVerdicts,
     CallGivenUp,
     CoordinatorSaid,
+    EmitEvents,
     EmitReplies,
     Event,
+    EventDiffers,
     FrameArrived,
     LoadState,
     NotResumed,
@@ -93,6 +95,7 @@ class Deployment:
         self.held: set[tuple[int, int]] = set()
         self.sent: dict[str, tuple[Request, int]] = {}
         self.replies: list[ReplyRecord] = []
+        self.events: list[EventRecord] = []
         self.externals: list[tuple[Worker, RunExternal]] = []
         self.alarms: dict[Worker, tuple[int, Callable[[int], None]]] = {}
         self._ended: dict[bytes, Callable[[bytes], None]] = {}
@@ -296,6 +299,9 @@ class _Place:
             self._deployment.replies.append(reply)
             self._deployment.append(Stream.REPLIES, effect.slot, encode_reply(reply))
 
+    def emit_events(self, effect: EmitEvents) -> None:
+        self._deployment.events += effect.events
+
     def when_durable(self, then: Callable[[], None]) -> None:
         self._soon(then)
 
@@ -317,6 +323,9 @@ class _Place:
 
     def differs(self, effect: ReplyDiffers) -> None:
         """A test looks at the replies."""
+
+    def event_differs(self, effect: EventDiffers) -> None:
+        """A test looks at the events."""
 
     def not_resumed(self, effect: NotResumed) -> None:
         """A test looks at the replies."""

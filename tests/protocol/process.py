@@ -21,7 +21,9 @@ from styx.worker.events import (
     AppendExternal,
     AppendVerdicts,
     CallGivenUp,
+    EmitEvents,
     EmitReplies,
+    EventDiffers,
     FrameArrived,
     LoadState,
     NotResumed,
@@ -104,6 +106,9 @@ class Process:
 
         self._cluster.put(f"{self.name} replies", self.text, deliver)
 
+    def emit_events(self, effect: EmitEvents) -> None:
+        """The transcript says so."""
+
     def when_durable(self, then: Callable[[], None]) -> None:
         self._cluster.links.put(f"{self.name} replies", f"{self.name}: all replies are durable", then)
 
@@ -130,6 +135,9 @@ class Process:
         """A test looks at the notes."""
 
     def differs(self, effect: ReplyDiffers) -> None:
+        """The transcript says so."""
+
+    def event_differs(self, effect: EventDiffers) -> None:
         """The transcript says so."""
 
     def not_resumed(self, effect: NotResumed) -> None:

@@ -31,6 +31,7 @@ from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
     AppendVerdicts,
+    EmitEvents,
     EmitReplies,
     Event,
     LoadState,
@@ -162,6 +163,9 @@ class Generation:
         counters.committed += len(replies) - len(failed)
         counters.aborted += aborted
         counters.rejected += len(failed) - aborted
+
+    def emit_events(self, effect: EmitEvents) -> None:
+        """As `WorkerJournal.emit_events`."""
 
     def ends(self, wanted: StoreSlots) -> LogEnds:
         """As `WorkerJournal.ends`."""

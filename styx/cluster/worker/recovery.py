@@ -31,6 +31,7 @@ from styx.snapshot.prefetch import PrefetchingStore
 from styx.store.base import Store
 from styx.worker.events import (
     CallGivenUp,
+    EventDiffers,
     LoadState,
     NotResumed,
     ReplyDiffers,
@@ -177,6 +178,9 @@ class ReplayWatch:
                 lambda answered: self._tell(effect, answered, further),
                 lambda _: self._tell(effect, None, further),
             )
+
+    def event_differs(self, effect: EventDiffers) -> None:
+        """As `Findings.event_differs`."""
 
     def not_resumed(self, effect: NotResumed) -> None:
         """A replay does not make an external call after which a recorded epoch resumes the transaction."""

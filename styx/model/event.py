@@ -1,0 +1,159 @@
+"""An event: what an app tells the world beside its state, declared by name and type, and emitted by functions.
+
+Here are the declaration, and what an emission is while it is a write of its transaction (`EmittedEvent`). The commit
+hands it on (`styx.worker.emissions`), and no slot keeps it. An event never calls anything by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from styx.errors import ConfigurationError, UnsupportedValue, ValueTooLarge
+from styx.values.codec import TypedState, shown
+from styx.values.declared_types import type_text
+from styx.values.json_form import JsonForm
+
+EVENTS_SUFFIX: Final = "/<events>"
+"""Follows the operator's name in the name of the table that an emission is written to, which no slot keeps."""
+EVENT_NAME_CHARS_MAX: Final = 100
+EVENT_VERSION_MAX: Final = 2**31 - 1
+EVENT_BYTES_MAX: Final = 512 * 1024
+"""The JSON of one event, so that its record fits every log."""
+EVENTS_PER_FUNCTION_MAX: Final = 1_000
+"""Events that one invocation can emit."""
+
+_JSON_TIMES: Final = 6
+"""How many times as many bytes JSON has at most as msgpack: a control character of a text is six characters."""
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]++", re.ASCII)
+
+T = TypeVar("T")
+
+
+class Event(Generic[T]):
+    """One kind of event. Its values are of `type`, which is whatever a `state_type` can be.
+
+    `name`: letters, digits, `.`, `_` and `-`, at most 100 of them; the log of an app's events is named after it.
+    `version`: a whole number from 1 that says which form of the type a reader sees. `keep`: how long the app keeps what
+    it emitted, None for not at all. Raises `ConfigurationError`.
+    """
+
+    __slots__ = ("_json", "_typed", "keep", "name", "type", "version")
+
+    def __init__(self, name: str, type: type[T] | Any, *, version: int = 1, keep: timedelta | None = None) -> None:
+        if not isinstance(name, str) or not 0 < len(name) <= EVENT_NAME_CHARS_MAX or not _NAME.fullmatch(name):
+            raise ConfigurationError(
+                f"an event's name has 1 to {EVENT_NAME_CHARS_MAX} letters, digits, '.', '_' and '-': got {shown(name)}"
+            )
+        if version.__class__ is not int or not 1 <= version <= EVENT_VERSION_MAX:
+            raise ConfigurationError(
+                f"event {name!r}: version= is a whole number from 1 to {EVENT_VERSION_MAX}, got {shown(version)}"
+            )
+        if keep is not None and (not isinstance(keep, timedelta) or keep <= timedelta(0)):
+            raise ConfigurationError(f"event {name!r}: keep= is a timedelta above 0, or None: got {shown(keep)}")
+        if type is None or type is Any:
+            raise ConfigurationError(f"event {name!r} needs the type of its values, such as a dataclass: got {type}")
+        try:
+            self._typed = TypedState(type, f"type of event {name!r},")
+            self._json = JsonForm(type)
+        except Exception as error:  # noqa: BLE001 - whatever msgspec raises for what is no type
+            raise ConfigurationError(f"event {name!r} cannot have values of type {shown(type)}: {error}") from None
+        self.name = name
+        self.type = type
+        self.version = version
+        self.keep = keep
+
+    def encode(self, value: T) -> bytes:
+        """The msgpack of a value; raises `UnsupportedValue` for what would not come back as what it is, also from JSON,
+        and `ValueTooLarge` above `EVENT_BYTES_MAX`.
+        """
+        try:
+            payload = self._typed.encode(value)
+        except UnsupportedValue as error:
+            raise UnsupportedValue(f"event {self.name!r}{error.path}: {error}") from None
+        if not self._json.certain:
+            self._check_json(payload, value)
+        if _JSON_TIMES * len(payload) > EVENT_BYTES_MAX:
+            size = len(self.to_json(payload))
+            if size > EVENT_BYTES_MAX:
+                raise ValueTooLarge(
+                    f"event {self.name!r} has {size} bytes as JSON; the limit is {EVENT_BYTES_MAX}: emit what it is "
+                    "about, and let readers ask for the rest"
+                )
+        return payload
+
+    def _check_json(self, payload: bytes, value: T) -> None:
+        """Refuses what JSON would change, such as a float that is no number."""
+        try:
+            same = self._typed.encode(self.from_json(self.to_json(payload))) == payload
+        except (UnsupportedValue, ValueError, TypeError, RecursionError):  # msgspec's are ValueErrors
+            same = False
+        if not same:
+            raise UnsupportedValue(
+                f"event {self.name!r}: {shown(value)} would not come back from JSON, in which its readers get it"
+            )
+
+    def decode(self, payload: bytes) -> T:
+        """The value that was emitted; raises `msgspec.DecodeError` for what is none."""
+        value: T = self._typed.decode(payload)
+        return value
+
+    def to_json(self, payload: bytes) -> bytes:
+        """The JSON of what was encoded, the same in every process; raises what `decode` and msgspec raise."""
+        return self._json.encode(self.decode(payload))
+
+    def from_json(self, text: bytes) -> T:
+        """The value of its JSON; raises `msgspec.DecodeError` for what is none."""
+        value: T = self._json.decode(text)
+        return value
+
+    def __repr__(self) -> str:
+        return f"Event({self.name!r}, {type_text(self.type)}, version={self.version})"
+
+
+class EmittedEvent(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """What an emission writes. `operator` is the emitting entity's, and `time_us` what `ctx.now()` was there, in
+    microseconds since 1970. The key in the table says the rest: the entity and the id.
+    """
+
+    event: str
+    version: int
+    operator: str
+    time_us: int
+    payload: bytes
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(EmittedEvent).decode
+
+
+def encode_emitted(emitted: EmittedEvent) -> bytes:
+    """The value that an emission writes."""
+    return _encode(emitted)
+
+
+def decode_emitted(data: bytes) -> EmittedEvent:
+    """What an emission wrote; raises `msgspec.DecodeError`."""
+    return _decode(data)
+
+
+def events_of(operator: str) -> str:
+    """The table that the emissions of the operator's entities are written to."""
+    return operator + EVENTS_SUFFIX
+
+
+def declared_events(app: str, events: Iterable[Any]) -> Mapping[str, Event[Any]]:
+    """An app's events by name; raises `ConfigurationError` for what is none, and for two of one name."""
+    by_name: dict[str, Event[Any]] = {}
+    for event in events:
+        if not isinstance(event, Event):
+            raise ConfigurationError(f"app {app!r}: {shown(event)} in events= is not an Event")
+        if event.name in by_name:
+            raise ConfigurationError(f"app {app!r} has two events named {event.name!r}; rename one of them")
+        by_name[event.name] = event
+    return MappingProxyType(by_name)

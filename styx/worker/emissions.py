@@ -1,0 +1,79 @@
+"""The events that an epoch's transactions have emitted on a worker's slots: collected phase by phase, handed on at most
+once.
+
+An event that stands in its log already (found there after a recovery) is not handed on again. A replay that emits
+something else there, or nothing, is reported, and what stands in the log stays. Paper section 7.4, as for replies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from operator import attrgetter
+from typing import Any, Final
+
+from styx.messages import EventRecord
+from styx.model.event import Event
+from styx.model.event_record import event_record
+from styx.worker.events import Effect, EmitEvents, EventDiffers, StandingEvent
+from styx.worker.slot import Slot
+
+_DIGEST_BYTES: Final = 16
+_its_id = attrgetter("id")
+
+
+def event_digest(json: bytes) -> bytes:
+    """Of an event's JSON, by which a replay's is held against what stands in the log."""
+    return blake2b(json, digest_size=_DIGEST_BYTES).digest()
+
+
+class Emissions:
+    """The events of the open epoch on `slots`. `standing` are those that the logs hold already, by id."""
+
+    def __init__(self, events: Mapping[str, Event[Any]], slots: Mapping[int, Slot]) -> None:
+        self.standing: dict[str, StandingEvent] = {}
+        self._events = events
+        self._slots = slots
+        self._epoch = -1
+        self._by_slot: dict[int, list[EventRecord]] = {}
+        self._differing: list[EventDiffers] = []
+
+    def begin(self, epoch: int, replayed: bool) -> None:
+        """The events that follow belong to `epoch`."""
+        assert not self._by_slot, "an epoch began before the last one's events were taken"
+        if self.standing and not replayed:
+            # All that stands was emitted in epochs that were recorded, and all of these have run again.
+            for its_id, stands in self.standing.items():
+                self._differing.append(EventDiffers(stands.slot, stands.event, its_id, None))
+            self.standing = {}
+        self._epoch = epoch
+
+    def collect(self, phase: int) -> None:
+        """Takes what a phase has committed. Call it in serial order."""
+        for index, slot in self._slots.items():
+            emitted = slot.state.emitted
+            if emitted:
+                records = [event_record(*emission, index, self._epoch, phase) for emission in emitted]
+                emitted.clear()
+                records.sort(key=_its_id)
+                new = [record for record in records if not self._stands(record)]
+                if new:
+                    self._by_slot.setdefault(index, []).extend(new)
+
+    def _stands(self, record: EventRecord) -> bool:
+        stands = self.standing.pop(record.id, None) if self.standing else None
+        if stands is None:
+            return False
+        json = self._events[record.event].to_json(record.payload)
+        if (stands.event, stands.digest) != (record.event, event_digest(json)):
+            self._differing.append(EventDiffers(stands.slot, stands.event, record.id, record))
+        return True
+
+    def take(self) -> list[Effect]:
+        """The epoch's events so far, after the reports of differing ones."""
+        taken: list[Effect] = [*self._differing]
+        self._differing = []
+        for slot, records in self._by_slot.items():
+            taken.append(EmitEvents(slot, records))
+        self._by_slot = {}
+        return taken

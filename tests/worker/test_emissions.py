@@ -1,0 +1,105 @@
+"""A worker's events: handed on once, in serial order, and held against what stands in their logs."""
+
+from __future__ import annotations
+
+import pytest
+
+from styx import Event
+from styx.messages import EventRecord
+from styx.model.agenda import entry_id, entry_key
+from styx.model.event import EmittedEvent, encode_emitted
+from styx.state.slot_state import SlotState
+from styx.state.table import NEWEST
+from styx.worker.emissions import Emissions, event_digest
+from styx.worker.events import EmitEvents, EventDiffers, StandingEvent
+from styx.worker.slot import Slot
+
+PAID: Event[int] = Event("paid", int)
+TABLE = "shop/<events>"
+
+
+class World:
+    """One slot, number 2."""
+
+    def __init__(self) -> None:
+        self.slot = Slot(2)
+        self.emissions = Emissions({"paid": PAID}, {2: self.slot})
+        self.emissions.begin(5, replayed=True)
+
+    def emit(self, tid: int, value: int, number: int = 1, key: str = "a") -> str:
+        its_id = entry_id(5, False, tid, b"", number)
+        data = encode_emitted(EmittedEvent("paid", 1, "shop", 7, PAID.encode(value)))
+        self.slot.table(TABLE).write(5, entry_key(key, its_id), data)
+        return its_id
+
+    def events(self) -> list[EventRecord]:
+        taken = self.emissions.take()
+        return [record for effect in taken if isinstance(effect, EmitEvents) for record in effect.events]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_events_leave_once_in_order_of_phase_and_id(world: World) -> None:
+    world.emit(12, 1)
+    world.emit(4, 2)
+    world.emissions.collect(1)
+    world.emit(3, 3)
+    world.emissions.collect(2)
+    assert [(record.phase, record.tid) for record in world.events()] == [(1, 4), (1, 12), (2, 3)]
+    assert world.events() == []
+
+
+def test_a_slot_keeps_no_event(world: World) -> None:
+    world.emit(4, 2)
+    state = world.slot.state
+    assert len(state.emitted) == 1
+    assert state.at(NEWEST) == {}
+    assert state.take_delta() == {}
+    assert state.copied() == {}
+    assert world.slot.table(TABLE).read(NEWEST, ("a", "x")) is None
+
+
+def test_a_state_that_begins_anew_has_emitted_nothing(world: World) -> None:
+    world.emit(4, 2)
+    world.slot.state.as_stored()
+    world.emissions.collect(1)
+    assert world.events() == []
+
+
+def test_what_stands_in_the_log_is_not_handed_on_again(world: World) -> None:
+    stands = world.emit(4, 2)
+    world.emit(8, 3)
+    world.emissions.standing = {stands: StandingEvent(2, "paid", event_digest(b"2"))}
+    world.emissions.collect(1)
+    assert [record.tid for record in world.events()] == [8]
+    world.emissions.begin(6, replayed=False)
+    assert world.emissions.take() == []
+
+
+def test_another_value_than_stands_is_told_and_does_not_leave(world: World) -> None:
+    stands = world.emit(4, 2)
+    world.emissions.standing = {stands: StandingEvent(2, "paid", event_digest(b"9"))}
+    world.emissions.collect(1)
+    [differs] = world.emissions.take()
+    assert isinstance(differs, EventDiffers)
+    assert (differs.slot, differs.event, differs.id) == (2, "paid", stands)
+    assert differs.record is not None
+
+
+def test_what_no_replay_emits_is_told_when_new_epochs_begin(world: World) -> None:
+    world.emissions.standing = {"x": StandingEvent(2, "paid", b"")}
+    world.emissions.collect(1)
+    world.emissions.begin(6, replayed=True)
+    assert world.emissions.take() == []
+    world.emissions.begin(7, replayed=False)
+    assert world.emissions.take() == [EventDiffers(2, "paid", "x", None)]
+
+
+def test_a_replaced_state_hands_on_as_well() -> None:
+    state = SlotState().replaced({"shop": {"a": b"\x01"}})
+    state.table(TABLE).commit(5, {entry_key("a", entry_id(5, False, 1, b"", 1)): b"\x90"})
+    assert len(state.emitted) == 1
+    assert set(state.tables) == {"shop"}
