@@ -34,6 +34,7 @@ from styx.worker.events import (
     EventDiffers,
     LoadedSlot,
     LoadState,
+    MarkEvents,
     NotResumed,
     Proceed,
     ReplyDiffers,
@@ -118,6 +119,9 @@ class _WorkerWorld:
 
     def emit_events(self, effect: EmitEvents) -> None:
         self._loop.emitted += len(effect.events)
+
+    def mark_events(self, effect: MarkEvents) -> None:
+        """Nobody reads them."""
 
     def when_durable(self, then: Callable[[], None]) -> None:
         then()

@@ -45,6 +45,7 @@ from styx.worker.events import (
     FrameArrived,
     Halted,
     LoadState,
+    MarkEvents,
     NotResumed,
     Proceed,
     ReplyDiffers,
@@ -351,6 +352,9 @@ class WorkerProcess:
 
     def emit_events(self, effect: EmitEvents) -> None:
         """As `WorkerJournal.emit_events`."""
+
+    def mark_events(self, effect: MarkEvents) -> None:
+        """As `WorkerJournal.mark_events`."""
 
     def when_durable(self, then: Callable[[], None]) -> None:
         """As `WorkerJournal.when_durable`."""

@@ -47,10 +47,12 @@ from styx.protocol.messages import (
     Broken,
     Conflicts,
     Done,
+    Emitted,
     EpochStarted,
     Join,
     Loaded,
     LockReport,
+    Mark,
     Recover,
     Resume,
     SlotsStored,
@@ -152,8 +154,7 @@ class Coordinator:
             self._take_wish(event)
         else:
             self._take_change(event)
-        if self.membership.leaving and self.phase is not Phase.FENCING:
-            # Not while fencing: until the older generation is void, a loss can still make it the only one left.
+        if self.membership.leaving and self.phase is not Phase.FENCING:  # there, a loss can make it the only one left
             self._effects.extend(map(ReleaseWorker, self.membership.let_go()))
         if self._course.stopping:
             self._end_stop()
@@ -207,6 +208,8 @@ class Coordinator:
         silent = self.membership.silent(now_s)
         gathered = self.membership.gathered(now_s)
         can_begin = self.phase is Phase.RUNNING and self.ledger.under_way is None
+        if self.phase is Phase.RUNNING and self._present.mark_due(now_s, self.epoch):
+            self._tell_all(Mark(self.generation, self.epoch))
         if silent:
             self._expel(silent, "it has not been heard of for too long")
         elif self.phase is Phase.WAITING and self.membership.live:
@@ -214,8 +217,7 @@ class Coordinator:
         elif gathered and self.phase is Phase.RUNNING:
             self._change()
         elif can_begin and self.clock.unstored(self.changing, self.epoch):
-            # Without requests no epoch ends by itself, and what has changed would stay out of snapshots.
-            self._want_snapshot()
+            self._want_snapshot()  # without requests no epoch ends by itself
 
     def _expel(self, workers: list[int], reason: str) -> None:
         self._effects.extend(Expel(worker, reason) for worker in workers)
@@ -223,9 +225,7 @@ class Coordinator:
             self._new_generation()
 
     def _new_generation(self) -> None:
-        """Fences the old one: its members' appends are refused, then the marker is written, and nothing of the old one
-        behind it counts; then the new one's members load.
-        """
+        """Fences the old one: its appends are refused. Behind the marker nothing of it counts; the new one loads."""
         if self.generation < 0:
             return
         self.membership.dissolve()
@@ -294,9 +294,8 @@ class Coordinator:
         self._effects.extend(TellWorker(worker, message) for worker in sorted(self.membership.members))
 
     # Planned changes ---------------------------------------------------------------------------------------
-    # Of the app's version or of the workers that take part: a snapshot, then a short one behind which no epoch begins,
-    # then a new generation that has nothing to replay. A stop is the second one alone. Of a version, all state is
-    # checked before the first one, and what has changed since when the second one is taken.
+    # Of the version or of the workers: a snapshot, then a short one behind which no epoch begins, then a generation
+    # with nothing to replay. A stop is the second one alone. All state is checked for a version before the first one.
 
     def _deploy(self, wanted: DeployWanted) -> None:
         self._version_wanted = None
@@ -391,6 +390,8 @@ class Coordinator:
             self._present.take_loaded(worker, message)
             if self._present.loaded == self.membership.members and self.phase is Phase.LOADING:
                 self._resume()
+        elif isinstance(message, Emitted):
+            self._present.marks.want()
         elif isinstance(message, Broken):
             self._generation_broke(message)
         elif isinstance(message, StateChecked):
@@ -452,8 +453,7 @@ class Coordinator:
         barriers = self._present.barriers
         assert barriers is not None
         if barriers.epoch < self._present.replay_until:
-            # Amid a replay the log's ends are far behind the epoch: a snapshot could not say where to go on from.
-            return None
+            return None  # the log's ends are far behind the epoch: a snapshot could not say where to go on from
         return self._course.due(self.changing)
 
     def _want_snapshot(self) -> None:

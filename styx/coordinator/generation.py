@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from styx.coordinator.barrier import EpochBarriers
+from styx.coordinator.event_marks import EventMarks
 from styx.protocol.messages import NOTHING, Loaded, Reached
 
 
@@ -27,7 +28,7 @@ class Generation:
     `producers` are the identities with which its members append to the log. `loaded` are the members that have their
     slots. What they found: recorded epochs up to `replay_until`, replies up to `answered`, and state that was
     `converted` to the version. `counter` counts transactions. `barriers` are those of the epoch that runs or is to
-    begin; `joined_epoch` is the last epoch that the members were told to join.
+    begin; `joined_epoch` is the last epoch that the members were told to join. `marks` are those in the logs of events.
     """
 
     producers: list[tuple[int, int]] = field(default_factory=list)
@@ -38,6 +39,13 @@ class Generation:
     counter: int = 0
     barriers: EpochBarriers | None = None
     joined_epoch: int = -1
+    marks: EventMarks = field(default_factory=EventMarks)
+
+    def mark_due(self, now_s: float, epoch: int) -> bool:
+        """Whether the logs of events are to be marked behind `epoch`, the last decided one: never amid a replay, when
+        later ones stand there already.
+        """
+        return epoch >= self.replay_until and self.marks.due(now_s)
 
     def take_loaded(self, worker: int, message: Loaded) -> None:
         """A member has its slots."""

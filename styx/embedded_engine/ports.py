@@ -37,6 +37,7 @@ from styx.worker.events import (
     EmitEvents,
     EmitReplies,
     Halted,
+    MarkEvents,
     SendFrame,
     StoreSlots,
 )
@@ -104,6 +105,9 @@ class EngineJournal:
 
     def emit_events(self, effect: EmitEvents) -> None:
         """As `WorkerJournal.emit_events`."""
+
+    def mark_events(self, effect: MarkEvents) -> None:
+        """As `WorkerJournal.mark_events`: the log of an embedded engine has no need of marks."""
 
     def ends(self, wanted: StoreSlots) -> LogEnds:
         """As `WorkerJournal.ends`."""

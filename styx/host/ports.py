@@ -31,6 +31,7 @@ from styx.worker.events import (
     EmitReplies,
     EventDiffers,
     LoadState,
+    MarkEvents,
     NotResumed,
     ReplyDiffers,
     ReportEnds,
@@ -133,6 +134,9 @@ class WorkerJournal(Protocol):
 
     def emit_events(self, effect: EmitEvents) -> None:
         """Appends events to their logs."""
+
+    def mark_events(self, effect: MarkEvents) -> None:
+        """Appends a mark to the logs of events."""
 
     def when_durable(self, then: Callable[[], None]) -> None:
         """Calls `then` once all replies and events that were emitted so far are durable."""

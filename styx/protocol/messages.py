@@ -121,8 +121,24 @@ class StateChecked(msgspec.Struct, array_like=True, tag=9, gc=False):
     findings: StateFindings
 
 
+class Emitted(msgspec.Struct, array_like=True, tag=10, gc=False):
+    """Transactions up to `epoch` have emitted events on the worker's slots, and no mark behind them is in the logs."""
+
+    generation: int
+    epoch: int
+
+
 ToCoordinator = (
-    Loaded | SnapshotUnusable | EpochStarted | Done | Conflicts | LockReport | SlotsStored | Broken | StateChecked
+    Loaded
+    | SnapshotUnusable
+    | EpochStarted
+    | Done
+    | Conflicts
+    | LockReport
+    | SlotsStored
+    | Broken
+    | StateChecked
+    | Emitted
 )
 
 
@@ -227,4 +243,11 @@ class CheckState(msgspec.Struct, array_like=True, tag=8, gc=False):
     version: int | None
 
 
-ToWorker = Recover | Resume | Join | Validate | Commit | LockDecision | SnapshotEnded | CheckState
+class Mark(msgspec.Struct, array_like=True, tag=9, gc=False):
+    """Mark the logs of events, as soon as `epoch` has closed: all events up to it stand before the mark."""
+
+    generation: int
+    epoch: int
+
+
+ToWorker = Recover | Resume | Join | Validate | Commit | LockDecision | SnapshotEnded | CheckState | Mark

@@ -28,7 +28,9 @@ def event_digest(json: bytes) -> bytes:
 
 
 class Emissions:
-    """The events of the open epoch on `slots`. `standing` are those that the logs hold already, by id."""
+    """The events of the open epoch on `slots`. `standing` are those that the logs hold already, by id. `any`: there are
+    some, whether they stand already or not.
+    """
 
     def __init__(self, events: Mapping[str, Event[Any]], slots: Mapping[int, Slot]) -> None:
         self.standing: dict[str, StandingEvent] = {}
@@ -37,6 +39,7 @@ class Emissions:
         self._epoch = -1
         self._by_slot: dict[int, list[EventRecord]] = {}
         self._differing: list[EventDiffers] = []
+        self.any = False
 
     def begin(self, epoch: int, replayed: bool) -> None:
         """The events that follow belong to `epoch`."""
@@ -47,6 +50,7 @@ class Emissions:
                 self._differing.append(EventDiffers(stands.slot, stands.event, its_id, None))
             self.standing = {}
         self._epoch = epoch
+        self.any = False
 
     def collect(self, phase: int) -> None:
         """Takes what a phase has committed. Call it in serial order."""
@@ -55,6 +59,7 @@ class Emissions:
             if emitted:
                 records = [event_record(*emission, index, self._epoch, phase) for emission in emitted]
                 emitted.clear()
+                self.any = True
                 records.sort(key=_its_id)
                 new = [record for record in records if not self._stands(record)]
                 if new:

@@ -266,6 +266,15 @@ class EmitEvents:
 
 
 @dataclass(slots=True)
+class MarkEvents:
+    """Append a mark to each partition of this worker's slots in each log of events: all events up to `epoch` were given
+    before.
+    """
+
+    epoch: int
+
+
+@dataclass(slots=True)
 class EventDiffers:
     """A replay emits another value than stands in the event's log, or nothing there (`record` is None). What stands
     there stays.
@@ -431,6 +440,7 @@ Effect = (
     | AppendVerdicts
     | EmitReplies
     | EmitEvents
+    | MarkEvents
     | EventDiffers
     | ReportEnds
     | ReplyDiffers

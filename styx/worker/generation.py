@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.frames import Ack, Call, Drop, Patch, Result
-from styx.protocol.messages import NOTHING, Reached, Recover
+from styx.protocol.messages import NOTHING, Mark, Reached, Recover
 from styx.sequencer.epoch_record import EpochPlan
 from styx.state.slot_state import Declared, SlotState
 from styx.worker.emissions import Emissions
-from styx.worker.events import Converting, LoadState, SlotPartsStored, StateLoaded
+from styx.worker.event_marks import EventMarks
+from styx.worker.events import Converting, Effect, LoadState, SlotPartsStored, StateLoaded, Tell
 from styx.worker.executor import Executor
 from styx.worker.external_calls import ExternalCalls
 from styx.worker.intake import Intake
@@ -32,6 +33,7 @@ class Generation:
     `early` holds messages of peers to epochs that are not open here yet. `ended` counts ended transactions. `alone`
     says that there is no other worker. Two fields belong to the snapshot under way: `stored`, its parts in the store,
     and `replies_durable`, the last epoch whose replies are all durable. `externals` are the external calls under way.
+    `marks` are those in the logs of events, None if the app has no events.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Generation:
         self.slots: dict[int, Slot] = {}
         self.intake = Intake(app, limits, n_slots, self.executor.running)
         self.memories: dict[int, ReplyMemory] = {}
+        self.marks = EventMarks(number) if app.events else None
         self.replies = Replies(self.memories, n_slots, Emissions(app.events, self.slots) if app.events else None)
         self.epoch = -1
         self.counter = 0
@@ -81,6 +84,17 @@ class Generation:
             memory = self.memories[index] = memory_of(state, self.limits)
             self.intake.add_slot(index, part.next_offset, part.pending, part.passed_over, memory, state)
         self.executor.slots = self.slots
+
+    def begin_marks(self) -> list[Effect]:
+        """The generation has its state: the last one may have ended before its last events were marked."""
+        return [] if self.marks is None else [Tell(self.marks.begin(self.epoch))]
+
+    def mark(self, wanted: Mark | None) -> list[Effect]:
+        """The marks in the logs of events, now that the coordinator wants one, or that the epoch has closed."""
+        marks, emissions = self.marks, self.replies.emissions
+        assert marks is not None, "an app without events has no marks"
+        assert emissions is not None, "an app without events has no marks"
+        return marks.closed(self.epoch, emissions.any) if wanted is None else marks.wanted(wanted.epoch)
 
 
 def to_be_loaded(

@@ -16,6 +16,7 @@ from styx.protocol.messages import (
     Join,
     Loaded,
     LockDecision,
+    Mark,
     Recover,
     Resume,
     SlotsStored,
@@ -353,6 +354,8 @@ class Worker:
             self._between = Step.IDLE
         elif isinstance(message, Join):
             self._generation.joined = message.epoch
+        elif isinstance(message, Mark):
+            self._effects += self._generation.mark(message)
         elif isinstance(message, SnapshotEnded):
             self._snapshot_ended(message)
         elif isinstance(message, CheckState):
@@ -393,6 +396,7 @@ class Worker:
         self._between = Step.LOADED
         converted = any(slot.state.converted for slot in generation.slots.values())
         self._tell(Loaded(generation.number, generation.recorded_until, converted, loaded.answered_until))
+        self._effects += generation.begin_marks()
 
     def _hold(self) -> None:
         """Keeps the state as the snapshot's until the next epoch begins. A generation that starts from that snapshot
@@ -454,6 +458,7 @@ class Worker:
         self._open = None
         self._between = Step.HOLDING if last.hold else Step.IDLE
         self._watch.closes(generation.executor, generation.ended)
+        self._effects += [] if generation.marks is None else generation.mark(None)
         if last.hold:
             self._held_at = (generation.number, generation.epoch)
             self._hold()

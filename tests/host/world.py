@@ -21,6 +21,7 @@ from styx.worker.events import (
     Event,
     EventDiffers,
     LoadState,
+    MarkEvents,
     NotResumed,
     ReplyDiffers,
     ReportEnds,
@@ -128,6 +129,9 @@ class WorkerWorld(World):
         self._asked(effect)
 
     def emit_events(self, effect: EmitEvents) -> None:
+        self._asked(effect)
+
+    def mark_events(self, effect: MarkEvents) -> None:
         self._asked(effect)
 
     def when_durable(self, then: Callable[[], None]) -> None:

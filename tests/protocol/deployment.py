@@ -54,6 +54,7 @@ from styx.worker.events import (
     EventDiffers,
     FrameArrived,
     LoadState,
+    MarkEvents,
     NotResumed,
     Proceed,
     ReplyDiffers,
@@ -96,6 +97,7 @@ class Deployment:
         self.sent: dict[str, tuple[Request, int]] = {}
         self.replies: list[ReplyRecord] = []
         self.events: list[EventRecord] = []
+        self.marks: list[tuple[int, int]] = []
         self.externals: list[tuple[Worker, RunExternal]] = []
         self.alarms: dict[Worker, tuple[int, Callable[[int], None]]] = {}
         self._ended: dict[bytes, Callable[[bytes], None]] = {}
@@ -301,6 +303,9 @@ class _Place:
 
     def emit_events(self, effect: EmitEvents) -> None:
         self._deployment.events += effect.events
+
+    def mark_events(self, effect: MarkEvents) -> None:
+        self._deployment.marks.append((len(self._deployment.events), effect.epoch))
 
     def when_durable(self, then: Callable[[], None]) -> None:
         self._soon(then)

@@ -26,6 +26,7 @@ from styx.worker.events import (
     EventDiffers,
     FrameArrived,
     LoadState,
+    MarkEvents,
     NotResumed,
     ReplyDiffers,
     ReportEnds,
@@ -107,6 +108,9 @@ class Process:
         self._cluster.put(f"{self.name} replies", self.text, deliver)
 
     def emit_events(self, effect: EmitEvents) -> None:
+        """The transcript says so."""
+
+    def mark_events(self, effect: MarkEvents) -> None:
         """The transcript says so."""
 
     def when_durable(self, then: Callable[[], None]) -> None:

@@ -72,3 +72,21 @@ def test_what_was_not_emitted_before_a_crash_is_emitted_by_the_replay() -> None:
     deployment.events.clear()
     deployment.restart()
     assert sorted(before, key=lambda event: event.id) == sorted(deployment.events, key=lambda event: event.id)
+
+
+def test_marks_come_behind_the_events_of_their_epochs() -> None:
+    deployment = Deployment(app, workers=2, slots=4)
+    deployment.marks.clear()
+    for round_ in range(3):
+        now_s = 10.0 + round_
+        deployment.send_together(lambda: deployment.send("account", "a", "move", "b", "x"))
+        deployment.tick(now_s)
+        deployment.run()
+        [first, second] = deployment.marks
+        assert first == second, "both workers mark the same epoch, behind the same events"
+        assert first[0] == len(deployment.events)
+        assert first[1] >= max(event.epoch for event in deployment.events)
+        deployment.marks.clear()
+        deployment.tick(now_s + 0.5)
+        deployment.run()
+        assert deployment.marks == [], "nothing was emitted since"

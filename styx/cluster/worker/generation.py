@@ -35,6 +35,7 @@ from styx.worker.events import (
     EmitReplies,
     Event,
     LoadState,
+    MarkEvents,
     SlotPartsStored,
     StateLoaded,
     StateUnusable,
@@ -166,6 +167,9 @@ class Generation:
 
     def emit_events(self, effect: EmitEvents) -> None:
         """As `WorkerJournal.emit_events`."""
+
+    def mark_events(self, effect: MarkEvents) -> None:
+        """As `WorkerJournal.mark_events`."""
 
     def ends(self, wanted: StoreSlots) -> LogEnds:
         """As `WorkerJournal.ends`."""

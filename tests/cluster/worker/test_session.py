@@ -56,7 +56,7 @@ class FakeGeneration:
 
     def load(self, *_: object) -> None: ...
 
-    emit_events = event_differs = load
+    emit_events = mark_events = event_differs = load
     differs = not_resumed = skipped = record = run = give = when_durable = ends = load
 
     def end(self) -> None:
