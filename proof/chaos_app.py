@@ -35,6 +35,7 @@ An entity's state is a number, a counter and a note.
     ["all", mode, index, steps]  the steps on each partition of an operator: `proof.partition_steps`; "sync": register =
                                  their results in one number
     ["survey", mode, index, steps]  as "all", by a read-only partition function
+    ["emit", n] / ["emit at", n, key]  events: `proof.emit_steps`
     ["outside", n]               register = what the function `outside` gives for (n, register), called externally
     ["spin", kind]               "endless" or "slow": runs too long, or perhaps (`proof.spinning`); "hidden":
                                  endless, and hides that it was ended
@@ -52,6 +53,7 @@ from typing import Any, Final
 import msgspec
 
 from proof.bank import account
+from proof.emit_steps import EVENTS, emit, emit_at
 from proof.later_steps import give
 from proof.link_steps import LINK_STEPS, declare_links
 from proof.partition_steps import Sweep
@@ -104,6 +106,8 @@ for _operator in PROGRAMMED:
 declare_links([*PROGRAMMED])
 
 app = App("chaos", [text, number, pair, account])
+emitting = App("chaos", [text, number, pair, account], events=EVENTS)
+"""The same app with events, for programs that emit some."""
 
 
 def key_of(operator_index: int, n: int) -> Key:
@@ -332,6 +336,14 @@ async def _outside(program: Program, n: int) -> None:
     program.register = await program.ctx.call_external(outside, n, program.register)
 
 
+async def _emit(program: Program, n: int) -> None:
+    emit(program.ctx, n, program.register)
+
+
+async def _emit_at(program: Program, n: int, key: Any) -> None:
+    emit_at(program.ctx, n, program.register, key)
+
+
 async def _spin(program: Program, kind: str) -> None:
     try:
         spin(program.ctx, kind != "slow")
@@ -386,6 +398,8 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "rows": _rows,
     "later": _later,
     "cancel": _withdraw,
+    "emit": _emit,
+    "emit at": _emit_at,
     "links": _links,
     "all": _all,
     "survey": _survey,

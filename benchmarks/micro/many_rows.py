@@ -110,7 +110,7 @@ def make(name: str, rows: int, directory: str) -> tuple[Measured, Measured, int,
 
     def store() -> list[SlotManifest]:
         contents = [SlotContent(slot, state.copied(), True, 0, []) for slot, state in states.items()]
-        parts = store_slots(StoreSlots(0, 0, 0, contents), 0, {slot: {} for slot in states}, store_in)
+        parts = store_slots(StoreSlots(0, 0, 0, contents), 0, {slot: {} for slot in states}, {}, store_in)
         return [SlotManifest(part, [part.stored] if part.stored is not None else []) for part in parts]
 
     committed, states = _measured(commit)

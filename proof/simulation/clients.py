@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from proof.emit_steps import emit_step
 from proof.later_steps import later_step
 from proof.odd_calls import CALLS, arguments_of, with_odd_calls
 from proof.random_links import random_links
@@ -114,7 +115,10 @@ class Clients:
         if numbers.random() < plan.sequences:
             request = _with_step(request, numbers, _sequence_step)
         laters = Random(f"laters of {request.request_id} {plan.seed}")
-        return _with_step(request, laters, later_step) if laters.random() < plan.laters else request
+        if laters.random() < plan.laters:
+            request = _with_step(request, laters, later_step)
+        emits = Random(f"emits of {request.request_id} {plan.seed}")
+        return _with_step(request, emits, emit_step) if emits.random() < plan.emits else request
 
     def _near(self, request: Request) -> Request:
         """A local request, with steps from generators of its own."""

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from proof import chaos_app, spinning
 from proof.bank import money_made
 from proof.link_steps import check_links
+from proof.simulation import event_log
 from proof.simulation.clients import Clients
 from proof.simulation.coordinator_process import CoordinatorProcess
 from proof.simulation.faults import Faults
@@ -60,7 +61,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     that left their slot, `read_only` the transactions that committed in phase 0, `violations` those that ended because
     a read-only function would have written. `patch_rounds` counts the rounds with patches of all lock phases,
     `given_up` the transactions carried because there were too many. `entries` counts the entries of references to other
-    entities at the end; each was found to be right.
+    entities at the end; each was found to be right. `events` counts those in the logs of events, likewise.
     """
 
     plan: SimulationPlan
@@ -84,6 +85,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     patch_rounds: int
     given_up: int
     entries: int
+    events: int
     state_hash: str
     replies: list[ReplyRecord]
     requests: list[tuple[int, int, bytes]]
@@ -93,13 +95,14 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
 def simulate(
     plan: SimulationPlan,
     *,
-    app: App = chaos_app.app,
+    app: App | None = None,
     arrival: int = 0,
     keep_log: bool = False,
     check: bool = True,
 ) -> SimulationReport:
-    """Runs `plan`; `arrival` changes the order in which messages arrive and nothing else."""
-    simulation = Simulation(plan, app, f"world {plan.seed} {arrival}", keep_log)
+    """Runs `plan`, on the chaos app that it needs; `arrival` changes the order in which messages arrive, no more."""
+    runs = app or (chaos_app.emitting if plan.emits else chaos_app.app)
+    simulation = Simulation(plan, runs, f"world {plan.seed} {arrival}", keep_log)
     try:
         return simulation.run(check)
     except (AssertionError, StyxError, ArithmeticError, LookupError, TypeError, AttributeError, ValueError) as error:
@@ -132,6 +135,7 @@ class Simulation:
         before, remembered = self.state(), self._remembered()
         self._restart_everything()
         self.run_until(self.quiet, self.world.time.now_s + PATIENCE_S)
+        self.run_until(self._all_marked, self.world.time.now_s + PATIENCE_S)
         after = self.state()
         assert before == after, "the state after a recovery differs from the state before it"
         assert remembered == self._remembered(), "a recovery would forget other idempotency keys"
@@ -176,6 +180,10 @@ class Simulation:
         for worker in list(world.workers):
             world.crash_worker(worker)
         self._heal()
+
+    def _all_marked(self) -> bool:
+        """Behind the last events of every slot there is a mark."""
+        return not any(host.unmarked for host in self.members())
 
     def _all_answered(self) -> bool:
         return self.world.log.replies >= self.clients.expected
@@ -327,6 +335,10 @@ class Simulation:
             complete=check,
             around=spinning.as_replied,
         )
+        events = 0
+        if check and plan.emits:
+            partitions = [event_log.entries(records, slot) for slot in range(plan.slots)]
+            events = event_log.check_events(partitions, history.emitted)
         self._check_real_time(replies)
         if plan.profile.transfers and money_made(state):
             raise SerializabilityViolation("transfers have made or lost money")
@@ -363,6 +375,7 @@ class Simulation:
             patch_rounds=world.patch_rounds.rounds,
             given_up=world.patch_rounds.given_up,
             entries=entries,
+            events=events,
             state_hash=state_hash(state),
             replies=replies,
             requests=requests,

@@ -1,8 +1,8 @@
 """The log as a deployment shares it: appends arrive late, in order for each writer and partition, or never.
 
 A writer that crashes may or may not have its last appends in the log. Appends with a producer's identity are refused
-once somebody else has taken the producer over, as Kafka refuses them; without one, replies of an older generation are
-refused once a newer one's marker stands in the log. Reading sees what has arrived.
+once somebody else has taken the producer over, as Kafka refuses them; without one, replies and events of an older
+generation are refused once a newer one's marker stands in the log. Reading sees what has arrived.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class SharedLog:
                 if refused is not None:
                     refused()
                 return
-        elif stream is Stream.REPLIES and generation < self.fence:
+        elif stream in (Stream.REPLIES, Stream.EVENTS) and generation < self.fence:
             return
         for payload in payloads:
             self.records.append(stream, partition, self.timestamp_us, payload)

@@ -17,6 +17,7 @@ import msgspec
 from proof import chaos_app
 from proof.bank import account
 from proof.chaos_app import MODULUS, Cell, Program, number, pair, register_sweeps, text
+from proof.emit_steps import EVENTS
 from proof.link_steps import declare_links
 from proof.row_steps import declare_tables
 from styx.coordinator.control_events import Package
@@ -43,12 +44,12 @@ class _Small(TypedDict):
 
 
 @cache
-def version_of_chaos(version: int) -> App:
-    """The chaos app with programs whose register begins at the version's number instead of 0; in every second version
-    `look` is a function like any other.
+def version_of_chaos(version: int, emitting: bool = False) -> App:
+    """The chaos app, with events if it is `emitting`, with programs whose register begins at the version's number
+    instead of 0; in every second version `look` is a function like any other.
     """
     if version == 0:
-        return chaos_app.app
+        return chaos_app.emitting if emitting else chaos_app.app
     cell = msgspec.defstruct("MarkedCell", [("mark", Literal[version])], bases=(Cell,), kw_only=True)
     new: dict[str, Callable[[], Any]] = {number.name: partial(cell, mark=version)}
     choosy = version % _CHOOSY_EVERY == _CHOOSY_EVERY - 1
@@ -86,7 +87,7 @@ def version_of_chaos(version: int) -> App:
         operator.register(local=True)(near)
         operator.register(read_only=version % 2 == 0)(look)
         register_sweeps(operator)
-    return App(chaos_app.app.name, [*operators, account])
+    return App(chaos_app.app.name, [*operators, account], events=EVENTS if emitting else ())
 
 
 @cache
@@ -128,10 +129,11 @@ class Versions:
     numbers of versions that a marker names, `never` those of versions that were refused.
     """
 
-    def __init__(self, store: StoreReader | None = None) -> None:
+    def __init__(self, store: StoreReader | None = None, emitting: bool = False) -> None:
         self.marks: set[int] = set()
         self.never: set[int] = set()
         self._store = store
+        self._emitting = emitting
         self.began: dict[int, int] = {0: 0}
         self.offered = 0
         self.checked = 0
@@ -173,4 +175,4 @@ class Versions:
 
     def apps(self) -> dict[int, App]:
         """Apps by the first epoch that ran on them."""
-        return {epoch: version_of_chaos(version) for epoch, version in self.began.items()}
+        return {epoch: version_of_chaos(version, self._emitting) for epoch, version in self.began.items()}

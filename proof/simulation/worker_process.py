@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from proof import spinning
+from proof.simulation import event_log
 from proof.simulation.external_calls import append_external, run_external
 from proof.simulation.network import NOTICE_S
 from proof.simulation.shared_log import Identity
@@ -27,7 +28,7 @@ from styx.model.app import App
 from styx.model.context import Context
 from styx.model.limits import CLOSED_PATIENCE, Limits
 from styx.protocol.frames import Frame
-from styx.protocol.messages import Broken, CheckState, Recover, ToCoordinator, ToWorker
+from styx.protocol.messages import Broken, CheckState, Emitted, Recover, ToCoordinator, ToWorker
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, decode
 from styx.snapshot.load import Unusable, load_state
 from styx.store.base import Store
@@ -55,6 +56,7 @@ from styx.worker.events import (
     RequestsArrived,
     RunExternal,
     SendFrame,
+    StandingEvent,
     StateLoaded,
     StateUnusable,
     Step,
@@ -74,6 +76,9 @@ TAKE_S = (0.003, 0.03, 0.3)
 CHECK_S = 0.01
 """How long it leaves a check of its state at most."""
 
+
+EVENTS_LOG = ""
+"""The log of events has no name: it has those of all."""
 
 T = TypeVar("T")
 _NOBODY = Recover(-1, {}, None)
@@ -124,6 +129,9 @@ class WorkerProcess:
         self._recovering: Recover | None = None
         self._epochs_end = 0
         self._reply_ends: dict[int, int] = {}
+        self._event_ends: dict[int, int] = {}
+        self.unmarked = False
+        """It has told that events are there without a mark, and has marked none since."""
         world.time.after(0.0, self._beat)
         if world.plan.halts:
             self._halt()
@@ -190,7 +198,7 @@ class WorkerProcess:
 
     def _code_of(self, version: int) -> App:
         if not self.world.plan.managed:
-            return version_of_chaos(version)
+            return version_of_chaos(version, self.world.plan.emits > 0)
         assert version in self.code, f"{self.name} is to run version {version}, and has not taken it"
         return self.code[version]
 
@@ -269,7 +277,7 @@ class WorkerProcess:
             return
         problem = "" if runs_on(content, self.start) else "No module named 'chaos'"
         if not problem:
-            self.code[version] = version_of_chaos(number_of(content))
+            self.code[version] = version_of_chaos(number_of(content), self.world.plan.emits > 0)
         self.says(CodeTaken(self.id, version, problem))
 
     def says(self, event: CoordinatorEvent) -> None:
@@ -285,6 +293,7 @@ class WorkerProcess:
 
     def tell(self, message: ToCoordinator) -> None:
         """As `Links.tell`."""
+        self.unmarked |= isinstance(message, Emitted)
         self.world.network.send(self.name, "coordinator", self.world.told_by(self), _encode(message))
 
     def send(self, effect: SendFrame) -> None:
@@ -321,29 +330,24 @@ class WorkerProcess:
 
     def emit(self, effect: EmitReplies) -> None:
         """As `WorkerJournal.emit`."""
-        slot = self._reply_partition(effect.slot)
-        waiting, reply_ends = self._unacknowledged, self._reply_ends
+        payloads = [encode_reply(reply) for reply in effect.replies]
+        self._append(Stream.REPLIES, self._reply_partition(effect.slot), payloads, self._reply_ends)
+
+    def _append(self, stream: Stream, partition: int, payloads: list[bytes], ends: dict[int, int]) -> None:
+        """Appends what a snapshot waits for, and keeps where the partition ends behind it."""
+        waiting = self._unacknowledged
         self._emitted += 1
         number = self._emitted
         waiting[number] = []
 
         def arrived() -> None:
-            _, reply_ends[slot] = self.world.log.records.bounds(Stream.REPLIES, slot)
+            _, ends[partition] = self.world.log.records.bounds(stream, partition)
             for then in waiting.pop(number):
                 then()
 
-        payloads = [encode_reply(reply) for reply in effect.replies]
         generation = self.core.generation
-        self.world.log.append(
-            self.name,
-            generation,
-            Stream.REPLIES,
-            slot,
-            payloads,
-            arrived,
-            self.identity,
-            self.refused(generation),
-        )
+        identity, refused = self.identity, self.refused(generation)
+        self.world.log.append(self.name, generation, stream, partition, payloads, arrived, identity, refused)
 
     @property
     def all_told(self) -> bool:
@@ -352,9 +356,14 @@ class WorkerProcess:
 
     def emit_events(self, effect: EmitEvents) -> None:
         """As `WorkerJournal.emit_events`."""
+        payloads = [event_log.encode(record) for record in effect.events]
+        self._append(Stream.EVENTS, effect.slot, payloads, self._event_ends)
 
     def mark_events(self, effect: MarkEvents) -> None:
         """As `WorkerJournal.mark_events`."""
+        self.unmarked = False
+        for slot in self.core.slots:
+            self._append(Stream.EVENTS, slot, [event_log.encode(effect.epoch)], self._event_ends)
 
     def when_durable(self, then: Callable[[], None]) -> None:
         """As `WorkerJournal.when_durable`."""
@@ -384,7 +393,9 @@ class WorkerProcess:
         def load() -> StateLoaded | StateUnusable:
             try:
                 scan = self._answered if world.plan.cluster else None
-                return load_state(wanted, self._n_slots, world.log.records, world.store.objects, scan)
+                answer = load_state(wanted, self._n_slots, world.log.records, world.store.objects, scan)
+                answer.emitted = self._standing(wanted)
+                return answer
             except Unusable as error:
                 return StateUnusable(wanted.generation, str(error))
 
@@ -395,6 +406,7 @@ class WorkerProcess:
                 records = world.log.records
                 _, self._epochs_end = records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
                 self._reply_ends = {p: records.bounds(Stream.REPLIES, p)[1] for p in range(self._n_slots)}
+                self._event_ends = {p: records.bounds(Stream.EVENTS, p)[1] for p in range(self._n_slots)}
                 if isinstance(answer, StateLoaded):
                     answer.outcomes = world.outcomes
                 told(answer)
@@ -405,6 +417,13 @@ class WorkerProcess:
                         self.feed(slot)
 
         world.store.run(load, loaded, lambda: self.load(wanted, told) if self.alive else None)
+
+    def _standing(self, wanted: LoadState) -> dict[str, StandingEvent]:
+        firsts = dict.fromkeys(wanted.slots, 0)
+        for slot in [] if wanted.manifest is None else wanted.manifest.slots:
+            if slot.part.slot in firsts:
+                firsts[slot.part.slot] = slot.part.events.get(EVENTS_LOG, 0)
+        return event_log.standing(self.world.log.records, self.core.app, firsts)
 
     def _connects(self, generation: int) -> bool:
         """Whether every member of the generation can be reached; if not, that is told when nobody has dialled."""
@@ -498,10 +517,11 @@ class WorkerProcess:
     def ends(self, wanted: StoreSlots) -> LogEnds:
         """As `WorkerJournal.ends`."""
         slots, records = [each.slot for each in wanted.slots], self.world.log.records
+        events = {slot: {EVENTS_LOG: self._event_ends[slot]} for slot in slots}
         if self.world.plan.cluster:
-            return LogEnds(self._epochs_end, {slot: dict(self._reply_ends) for slot in slots})
+            return LogEnds(self._epochs_end, {slot: dict(self._reply_ends) for slot in slots}, events)
         _, epochs = records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
-        return LogEnds(epochs, {slot: {slot: records.bounds(Stream.REPLIES, slot)[1]} for slot in slots})
+        return LogEnds(epochs, {slot: {slot: records.bounds(Stream.REPLIES, slot)[1]} for slot in slots}, events)
 
     def _submit(
         self, what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None]

@@ -67,7 +67,7 @@ class World:
         self.intents: set[bytes] = set()
         self.outcomes: dict[bytes, bytes] = {}
         self.external_runs: dict[bytes, int] = {}
-        self.versions = Versions(self.store.objects if plan.managed else None)
+        self.versions = Versions(self.store.objects if plan.managed else None, plan.emits > 0)
         self.operators = Operators(self)
         self.links = PeerLinks(self.time, self.rng, self.network)
         self.zombies: set[CoordinatorProcess] = set()

@@ -203,5 +203,5 @@ def counter_at(counter: int, now_s: float) -> int:
 
 def _restored(slot: SlotManifest) -> SlotManifest:
     pending = [replace(transaction, offset=0) for transaction in slot.part.pending]
-    part = replace(slot.part, next_offset=0, epochs_offset=0, replies={}, pending=pending, passed_over=None)
+    part = replace(slot.part, next_offset=0, epochs_offset=0, replies={}, events={}, pending=pending, passed_over=None)
     return replace(slot, part=part)

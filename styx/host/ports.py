@@ -114,10 +114,13 @@ class Links(Protocol):
 
 
 class LogEnds(NamedTuple):
-    """Where streams end, or a little before: of the epochs, and of the replies' partitions by slot."""
+    """Where streams end, or a little before: of the epochs, of the replies' partitions by slot, and by slot of that
+    slot's partition in each log of events, by the event's name.
+    """
 
     epochs: int
     replies: Mapping[int, dict[int, int]]
+    events: Mapping[int, dict[str, int]] = {}
 
 
 class WorkerJournal(Protocol):

@@ -1,7 +1,7 @@
 """The replayable log: the engine's interface to it, for every kind of storage (§7).
 
-Requests, epoch records, replies and results of external calls are appended to partitions of four streams, and read in
-order at a recovery. Payloads are opaque. A durable record survives any crash.
+Requests, epoch records, replies, results of external calls and events are appended to partitions of five streams, and
+read in order at a recovery. Payloads are opaque. A durable record survives any crash.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class Stream(IntEnum):
     EPOCHS = 1
     REPLIES = 2
     EXTERNALS = 3
+    EVENTS = 4
 
 
 class Record(NamedTuple):

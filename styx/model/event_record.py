@@ -9,8 +9,14 @@ from styx.model.agenda import giver_of
 from styx.model.event import decode_emitted
 from styx.model.event_place import ELSEWHERE, key_of
 
+_EPOCH_UNTIL: Final = 12
 _TID_AT: Final = slice(13, 29)
-"""Where the TID stands in an id that `entry_id` made."""
+"""Where epoch and TID stand in an id that `entry_id` made."""
+
+
+def epoch_of(its_id: str) -> int:
+    """The epoch in which an event was emitted."""
+    return int(its_id[:_EPOCH_UNTIL], 16)
 
 
 def event_record(operator: str, written_key: Any, data: bytes, slot: int, epoch: int, phase: int) -> EventRecord:

@@ -45,7 +45,9 @@ class SlotPart(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     `replies` has, for each partition of the replies stream that later replies of the slot may stand in, an offset
     before all of them. `stored` holds its changes since the last snapshot, or (`whole`) everything; None if that is
-    nothing. Requests before `next_offset` are sequenced, and of those behind it what `passed_over` says.
+    nothing. Requests before `next_offset` are sequenced, and of those behind it what `passed_over` says. `events` has,
+    by name, an offset in the slot's partition of that event's log before all later events. Those of an event that is
+    not in it begin at 0: the snapshot is older than the event, or than events.
     """
 
     slot: int
@@ -56,6 +58,7 @@ class SlotPart(msgspec.Struct, array_like=True, frozen=True, gc=False):
     stored: ObjectRef | None
     whole: bool = False
     passed_over: PassedOver | None = None
+    events: dict[str, int] = {}
 
     @property
     def sequenced(self) -> int:

@@ -160,9 +160,15 @@ OBJECT_BYTES: Final = 32 * 1024 * 1024
 
 
 def store_slots(
-    wanted: StoreSlots, epochs_offset: int, replies: Mapping[int, dict[int, int]], store: Store
+    wanted: StoreSlots,
+    epochs_offset: int,
+    replies: Mapping[int, dict[int, int]],
+    events: Mapping[int, dict[str, int]],
+    store: Store,
 ) -> list[SlotPart]:
-    """Answers `StoreSlots`. The offsets are where the logs stood when the effect was made; `replies` are by slot."""
+    """Answers `StoreSlots`. The offsets are where the logs stood when the effect was made; `replies` and `events` are
+    by slot, the latter with nothing for a slot without any.
+    """
     parts: list[SlotPart] = []
     number, size, encoded = 0, 0, list[bytes]()
     for content in wanted.slots:
@@ -178,7 +184,8 @@ def store_slots(
                 number, size, encoded = number + 1, 0, []
         slot, offset, pending = content.slot, content.next_offset, content.pending
         given, whole, passed_over = replies[slot], content.whole, content.passed_over
-        parts.append(SlotPart(slot, offset, pending, epochs_offset, given, ref, whole, passed_over))
+        emitted = events.get(slot, {})
+        parts.append(SlotPart(slot, offset, pending, epochs_offset, given, ref, whole, passed_over, emitted))
     if encoded:
         store.put(object_name(wanted.worker, wanted.generation, wanted.epoch, number), b"".join(encoded))
     return parts

@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from styx.errors import FunctionTooLong, NondeterministicFunction
-from styx.messages import ReplyRecord, Request
+from styx.messages import EventRecord, ReplyRecord, Request
 from styx.model.agenda import decode_dead, decode_entry
 from styx.model.app import App
 from styx.model.delivery import delivery_name, delivery_request, put_off_request
@@ -52,7 +52,8 @@ class HistoryReport(msgspec.Struct, frozen=True, kw_only=True):
     """The counts of a checked history.
 
     `unverified` aborts needed an external function's result that was not given; `unanswered` requests had no
-    reply. `state` is the replay's final state and `state_hash` its hash.
+    reply. `state` is the replay's final state and `state_hash` its hash. `emitted` are the events of all committed
+    transactions, in serial order.
     """
 
     committed: int
@@ -63,6 +64,7 @@ class HistoryReport(msgspec.Struct, frozen=True, kw_only=True):
     unanswered: int
     state: State
     state_hash: str
+    emitted: list[EventRecord]
 
     @property
     def transactions(self) -> int:
@@ -189,6 +191,7 @@ class _History:
             unanswered=len(self.requests) - len(self.answered),
             state=reference.state,
             state_hash=state_hash(reference.state),
+            emitted=reference.emitted,
         )
 
     def _check_phase(self, reply: ReplyRecord, read_only: bool | None) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from styx.messages import EventRecord
 from styx.model.event import Event
-from styx.model.event_record import event_record
+from styx.model.event_record import epoch_of, event_record
 from styx.worker.events import Effect, EmitEvents, EventDiffers, StandingEvent
 from styx.worker.slot import Slot
 
@@ -40,6 +40,12 @@ class Emissions:
         self._by_slot: dict[int, list[EventRecord]] = {}
         self._differing: list[EventDiffers] = []
         self.any = False
+
+    def load(self, emitted: Mapping[str, StandingEvent], epoch: int) -> None:
+        """Takes what the logs hold, from somewhere before the end of `epoch` on. What is of that epoch or an earlier
+        one is in the snapshot, and no replay emits it again.
+        """
+        self.standing = {its_id: stands for its_id, stands in emitted.items() if epoch_of(its_id) > epoch}
 
     def begin(self, epoch: int, replayed: bool) -> None:
         """The events that follow belong to `epoch`."""

@@ -70,7 +70,7 @@ class Generation:
         self.recorded_until = max(self.plans, default=-1)
         self.replies.answered = loaded.answered
         if self.replies.emissions is not None:
-            self.replies.emissions.standing = loaded.emitted
+            self.replies.emissions.load(loaded.emitted, loaded.epoch)
         self.externals.logged = loaded.outcomes
         self.intake.aside = loaded.aside
         indexes = indexes_of(self.app)

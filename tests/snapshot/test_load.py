@@ -47,7 +47,7 @@ class Deployment:
 
     def stored(self, epoch: int, deltas: dict[int, Delta]) -> list[SlotPart]:
         contents = [SlotContent(slot, delta, False, 1, []) for slot, delta in deltas.items()]
-        return store_slots(StoreSlots(1, epoch, 0, contents), 3, {slot: {slot: 1} for slot in deltas}, self.store)
+        return store_slots(StoreSlots(1, epoch, 0, contents), 3, {slot: {slot: 1} for slot in deltas}, {}, self.store)
 
     def load(self, slots: list[int], snapshot: bool = True) -> StateLoaded:
         return load_state(LoadState(2, slots, self.manifest if snapshot else None), 2, self.log, self.store)

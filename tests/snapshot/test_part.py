@@ -125,7 +125,7 @@ def test_a_chain_in_another_order_is_a_mistake() -> None:
 def stored(store: MemoryStore, deltas: dict[int, Delta], generation: int = 1, worker: int = 0) -> list[SlotPart]:
     contents = [SlotContent(slot, delta, slot == 9, 40 + slot, []) for slot, delta in deltas.items()]
     replies = {slot: {slot: 60 + slot} for slot in deltas}
-    return store_slots(StoreSlots(generation, 7, worker, contents), 50, replies, store)
+    return store_slots(StoreSlots(generation, 7, worker, contents), 50, replies, {}, store)
 
 
 def content(store: MemoryStore, part: SlotPart) -> Delta:

@@ -75,7 +75,7 @@ def stored() -> tuple[LoadState, Reader, Store]:
     log.append(Stream.REQUESTS, 1, 0, b"request")
     log.flush()
     contents = [SlotContent(slot, {"entity": {f"a{slot}": b"\x05"}}, False, slot, []) for slot in (0, 1)]
-    parts = store_slots(StoreSlots(1, 0, 0, contents), 0, {0: {}, 1: {}}, store)
+    parts = store_slots(StoreSlots(1, 0, 0, contents), 0, {0: {}, 1: {}}, {}, store)
     manifest = Manifest(1, 0, 1, [SlotManifest(part, [part.stored] if part.stored else []) for part in parts])
     return LoadState(2, [1], manifest), Reader(log, 2), store
 
