@@ -42,7 +42,7 @@ _APP_MODULE: Final = """\
 from {module} import {variable} as original
 from styx.model.app import App
 
-app = App({name!r}, original.operators.values())
+app = App({name!r}, original.operators.values(), events=original.events.values())
 """
 
 
@@ -98,7 +98,7 @@ class ClusterUnderTest:
         source = _APP_MODULE.format(module=module, variable=variable, name=options.name)
         (options.directory / f"{self._module}.py").write_text(source)
         original: App = getattr(importlib.import_module(module), variable)
-        self.app = App(options.name, original.operators.values())
+        self.app = App(options.name, original.operators.values(), events=original.events.values())
 
     # Processes ---------------------------------------------------------------------------------------------
 

@@ -182,8 +182,8 @@ class Simulation:
         self._heal()
 
     def _all_marked(self) -> bool:
-        """Behind the last events of every slot there is a mark."""
-        return not any(host.unmarked for host in self.members())
+        """Behind the last events of every slot there is a mark, which is in the log."""
+        return all(host.all_told and not host.unmarked for host in self.members())
 
     def _all_answered(self) -> bool:
         return self.world.log.replies >= self.clients.expected

@@ -193,6 +193,11 @@ def coordinator_producer(app: str) -> str:
     return f"styx.{app}.coordinator"
 
 
+def events_producer(app: str, place: int) -> str:
+    """The transactional id with which the same member appends events."""
+    return f"styx.{app}.events.{place}"
+
+
 def worker_producer(app: str, place: int) -> str:
     """The transactional id of the member at this place among a generation's members, in ascending order."""
     return f"styx.{app}.worker.{place}"

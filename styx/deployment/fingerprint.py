@@ -55,6 +55,9 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
         digest.update(_encode([[one.tables for one in described.operators.values()], described.drops]))
         for table in app.tables.values():
             digest.update(_encode((table.full_name, type_shape(table.row_type.declared))))
+    if app.events:  # likewise
+        for event in app.events.values():
+            digest.update(_encode((event.name, event.version, type_shape(event.type), str(event.keep))))
     sourceless = set()
     for name in sorted(modules):
         source = source_of(name)

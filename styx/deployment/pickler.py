@@ -26,6 +26,7 @@ from styx.deployment.rebuilding import declaration, table_declaration
 from styx.deployment.user_code import finds_user_code, imported_names, is_user_code
 from styx.errors import ConfigurationError
 from styx.model.app import App
+from styx.model.event import Event
 from styx.model.operator import Operator
 from styx.model.partition_function import declared_function
 from styx.relational.table import Table
@@ -62,6 +63,7 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
         self._app = app
         self._operators: dict[int, tuple[int, Operator]] = {}
         self._tables: dict[int, tuple[int, Table]] = {}
+        self._events: dict[int, tuple[int, Event[Any]]] = {}
         self._namespaces: dict[int, tuple[int, dict[str, Any]]] = {}
         self._whole: dict[int, types.ModuleType] = {}
         self._imports: dict[str, types.ModuleType] = {}
@@ -87,8 +89,8 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
         operators = list(self._app.operators.values())
         for operator in operators:
             self._resolve_annotations(operator)
-        self.dump(("app", self._app.name, operators, self._app.drops))
-        done = tables_done = 0
+        self.dump(("app", self._app.name, operators, self._app.drops, [*self._app.events.values()]))
+        done = tables_done = events_done = 0
         whole: set[int] = set()
         while True:
             # In this order: a class is complete before anybody who is not part of it may need that.
@@ -103,6 +105,10 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
                 _, table = list(self._tables.values())[tables_done]
                 self.dump(("table", tables_done, table_declaration(table)))
                 tables_done += 1
+            elif events_done < len(self._events):
+                _, event = list(self._events.values())[events_done]
+                self.dump(("event", events_done, event.given))
+                events_done += 1
             elif len(whole) < len(self._whole):
                 index = next(index for index in self._whole if index not in whole)
                 whole.add(index)
@@ -150,6 +156,9 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
         if kind is Table:
             index, _ = self._tables.setdefault(id(obj), (len(self._tables), obj))
             return ("table", index)
+        if kind is Event:
+            index, _ = self._events.setdefault(id(obj), (len(self._events), obj))
+            return ("event", index)
         if kind is App and obj is self._app:
             return ("app",)
         return None

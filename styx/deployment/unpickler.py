@@ -23,6 +23,7 @@ from styx.deployment.package_format import PackageRefused
 from styx.deployment.rebuilding import Declaration, LateDecoder, declare
 from styx.deployment.user_code import is_user_code
 from styx.model.app import App
+from styx.model.event import Event
 from styx.model.operator import Operator
 from styx.relational.table import Table
 
@@ -36,6 +37,7 @@ class AppUnpickler(pickle.Unpickler):
         self._app: App = App.__new__(App)
         self._operators: dict[int, Operator] = {}
         self._tables: dict[int, Table] = {}
+        self._events: dict[int, Event[Any]] = {}
         self._modules: dict[int, types.ModuleType] = {}
         self._builtins: dict[str, Any] = {**vars(builtins)}
 
@@ -49,17 +51,26 @@ class AppUnpickler(pickle.Unpickler):
     def _load_all(self) -> App:
         declared: dict[int, Declaration] = {}
         tables: dict[int, dict[str, Any]] = {}
+        emitted: list[tuple[Event[Any], dict[str, Any]]] = []
         name = ""
         operators: list[Operator] = []
         drops: tuple[str, ...] = ()
+        events: Sequence[Event[Any]] = ()
         while (item := self.load()) is not None:
             match item:
-                case ("app", name, operators, *rest):  # packages of releases without tables have no rest
-                    drops = rest[0] if rest else ()
+                case (
+                    "app",
+                    name,
+                    operators,
+                    *rest,
+                ):  # packages of releases without tables have no rest, and those without events less
+                    drops, events = (*rest, (), ())[:2]
                 case ("operator", index, declaration):
                     declared[index] = Declaration(*declaration)
                 case ("table", index, arguments):
                     tables[id(self._tables[index])] = arguments
+                case ("event", index, arguments):
+                    emitted.append((self._events[index], arguments))
                 case ("attributes", cls, attributes):
                     set_attributes(cls, attributes)
                 case ("name", module, attribute, value):
@@ -68,7 +79,9 @@ class AppUnpickler(pickle.Unpickler):
                     self._make_importable(modules)
         self._make_decoders()
         declare([(self._operators[index], declaration) for index, declaration in declared.items()], tables)
-        self._app.__init__(name, operators, drops=drops)  # type: ignore[misc]  # the shell that functions already refer to
+        for event, arguments in emitted:
+            event.__init__(**arguments)  # type: ignore[misc]  # the shell that functions already refer to
+        self._app.__init__(name, operators, drops=drops, events=events)  # type: ignore[misc]  # likewise
         return self._app
 
     def persistent_load(self, pid: Any) -> Any:
@@ -82,6 +95,8 @@ class AppUnpickler(pickle.Unpickler):
                 return self._operators.setdefault(index, Operator.__new__(Operator))
             case ("table", index):
                 return self._tables.setdefault(index, Table())
+            case ("event", index):
+                return self._events.setdefault(index, Event.__new__(Event))
             case ("app",):
                 return self._app
         raise pickle.UnpicklingError(f"unknown reference {pid!r}")

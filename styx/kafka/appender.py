@@ -136,6 +136,15 @@ class Appender:
             self._producer.engage(lane)
         return future
 
+    def commit(self, then: Callable[[], None]) -> None:
+        """Commits the transaction soon; calls `then` when all that was acknowledged before this call is committed.
+
+        It is never called if the appender ends before.
+        """
+        if self._ended is None:
+            self._commit_at = self._loop.time() + COMMIT_SECONDS
+            self._producer.commit(then)
+
     async def stop(self) -> None:
         """Waits until everything queued is durable, or the appender has failed, and disconnects."""
         if self.queued_bytes:

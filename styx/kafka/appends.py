@@ -15,7 +15,7 @@ from styx.kafka.producer import Add
 RECORD_BYTES_MAX: Final = 8 * 1024 * 1024 - 4096
 """Key, value and headers of one record: a topic's limit for a batch, without the batch's frame."""
 
-NewRecord: TypeAlias = tuple[bytes | None, bytes, list[tuple[str, bytes | None]]]
+NewRecord: TypeAlias = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 """Key, value, headers."""
 
 _FRAME_BYTES: Final = 32
@@ -25,7 +25,9 @@ _FRAME_BYTES: Final = 32
 def size_of(record: NewRecord) -> int:
     """Bytes of a record, its frame included, for limits."""
     key, value, headers = record
-    size = _FRAME_BYTES + len(value) if key is None else _FRAME_BYTES + len(value) + len(key)
+    size = _FRAME_BYTES if value is None else _FRAME_BYTES + len(value)
+    if key is not None:
+        size += len(key)
     for name, content in headers:
         size += len(name) + len(content or b"")
     return size

@@ -155,6 +155,7 @@ class Producer(Generic[Q]):
         self.pacing = Pacing()
         self.identity: ProducerIdentity | None = None
         self.transaction: Transaction | None = None
+        self._when_committed: list[Callable[[], None]] = []
         self._session = session
         self._acknowledged = acknowledged
         self._refused = refused
@@ -198,9 +199,11 @@ class Producer(Generic[Q]):
         for lane in {*self._under_way, *self._ready}:
             lane.since_s = min(now_s, lane.since_s + seconds)
 
-    def commit(self) -> None:
-        """Commits the transaction as soon as no batch is under way."""
+    def commit(self, then: Callable[[], None] | None = None) -> None:
+        """Commits the transaction as soon as no batch is under way; then what was acknowledged before is committed."""
         self._commit_due = True
+        if then is not None:
+            self._when_committed.append(then)
         self._dispatch_soon()
 
     def trouble(self, text: str, level: int = logging.INFO, repeated: str = "") -> None:
@@ -267,8 +270,11 @@ class Producer(Generic[Q]):
 
     async def _commit(self) -> None:
         assert self.transaction is not None
+        told, self._when_committed = self._when_committed, []
         await self.transaction.commit()
         self._commit_due = False
+        for then in told:
+            then()
 
     async def _exchange(self, node: int | None) -> None:
         """Sends to one broker until nothing is left; ends after a pause if the broker does not take a batch."""

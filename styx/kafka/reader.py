@@ -91,6 +91,48 @@ class KafkaReader:
         }
         return self._replies(spans)
 
+    def ends_of(self, topic: str) -> dict[int, int]:
+        """The end of each partition of a topic of events. Raises `ConnectionError` if there is no such topic."""
+        return {partition: end for partition, (_, end) in self._bounds(topic, None).items()}
+
+    def committed_of(self, topic: str, first_offsets: Mapping[int, int]) -> Iterator[tuple[int, Any]]:
+        """(partition, record) of a topic of events, of committed transactions alone, each partition in order, from its
+        first offset or the first retained record on. Call it when no transaction is open there.
+
+        A partition that ends before its first offset was made anew, or has lost records, and is read from its
+        beginning: nothing but its readers depends on it. That is logged.
+
+        Raises `LogCorrupt` on a bad checksum, and `ConnectionError` if a transaction is open all the same.
+        """
+        bounds = self._bounds(topic, list(first_offsets))
+        spans = {}
+        for partition, offset in first_offsets.items():
+            first, end = bounds[partition]
+            if offset > end:
+                told = (topic, partition, end, offset)
+                _log.error(
+                    "%s, partition %d, ends at offset %d, and had events up to offset %d: Kafka has lost them, or the "
+                    "topic was deleted. They stay lost; newer events go there",
+                    *told,
+                )
+            spans[partition] = (max(first, offset if offset <= end else 0), end)
+        open_records: dict[tuple[int, int], list[Any]] = {}
+        for partition, position, chunk in self._chunks(topic, spans):
+            try:
+                for producer, committed, records in chunk.by_producer():
+                    if committed is None:
+                        wanted = [each for each in records if position <= each.offset < spans[partition][1]]
+                        open_records.setdefault((partition, producer), []).extend(wanted)
+                    elif committed:
+                        for record in open_records.pop((partition, producer), ()):
+                            yield partition, record
+                    else:
+                        open_records.pop((partition, producer), None)
+            except Damaged as damage:
+                raise LogCorrupt(str(damage), file=topic, partition=partition, offset=position) from None
+        if any(open_records.values()):
+            raise ConnectionError(f"{topic}: a transaction of an older generation is still open")
+
     def close(self) -> None:
         """Disconnects. Iterators with records left fail."""
         with self._lock:
@@ -103,14 +145,14 @@ class KafkaReader:
         loop.close()
 
     def _read(self, stream: Stream, partition: int, first_offset: int, end: int) -> Iterator[Record]:
-        for _, position, chunk in self._chunks(stream, {partition: (first_offset, end)}):
+        for _, position, chunk in self._chunks(self._topics.of(stream), {partition: (first_offset, end)}):
             for record in self._verified(stream, partition, position, chunk):
                 if record.offset >= end:
                     break
                 yield Record(record.offset, record.timestamp * 1000, record.value or b"")
 
     def _replies(self, spans: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, int, int, bytes]]:
-        for partition, position, chunk in self._chunks(Stream.REPLIES, spans):
+        for partition, position, chunk in self._chunks(self._topics.replies, spans):
             end = spans[partition][1]
             for record in self._verified(Stream.REPLIES, partition, position, chunk):
                 if record.offset >= end:
@@ -151,9 +193,8 @@ class KafkaReader:
     def _corrupt(self, stream: Stream, partition: int, offset: int, problem: str) -> LogCorrupt:
         return LogCorrupt(problem, file=self._topics.of(stream), stream=stream, partition=partition, offset=offset)
 
-    def _chunks(self, stream: Stream, spans: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, int, Chunk]]:
+    def _chunks(self, topic: str, spans: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, int, Chunk]]:
         """(partition, position of the fetch, chunk), until every span is read."""
-        topic = self._topics.of(stream)
         positions = {partition: first for partition, (first, end) in spans.items() if first < end}
         if not positions:
             return

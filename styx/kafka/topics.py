@@ -109,21 +109,35 @@ async def ensure_topics(
     try:
         async with asyncio.timeout(CREATE_SECONDS_MAX):
             await session.open()
-            there = await _described(session, wanted)
-            _check(there, wanted)
-            missing = {name: each for name, each in wanted.items() if name not in there}
-            if missing:
-                await _create(session, missing, replication)
-            while not all(name in there and there[name].led for name in wanted):
-                await asyncio.sleep(RETRY_SECONDS)
-                there = await _described(session, wanted)
-            # Another process may have created them at the same time.
-            _check(there, wanted)
-            await _led(session, wanted)
+            await ensure(session, wanted, replication)
     except TimeoutError:
         raise TimeoutError(f"{session} gave the topics of the app no leaders within {CREATE_SECONDS_MAX} s") from None
     finally:
         await session.close()
+
+
+async def ensure(session: KafkaSession, wanted: Mapping[str, TopicSettings], replication: int) -> None:
+    """As `ensure_topics`, in a session that is open, for as long as it takes."""
+    there = await _described(session, wanted)
+    _check(there, wanted)
+    missing = {name: each for name, each in wanted.items() if name not in there}
+    if missing:
+        await _create(session, missing, replication)
+    while not all(name in there and there[name].led for name in wanted):
+        await asyncio.sleep(RETRY_SECONDS)
+        there = await _described(session, wanted)
+    # Another process may have created them at the same time.
+    _check(there, wanted)
+    await _led(session, wanted)
+
+
+async def replicas_of(session: KafkaSession, topic: str) -> int:
+    """How many replicas a topic has, which exists. Raises `ConnectionError` if the broker does not say."""
+    answer = await session.send_anywhere(MetadataRequest([topic], allow_auto_topic_creation=False))
+    for code, _, _, partitions in answer.topics:
+        if code == NO_ERROR and partitions:
+            return len(partitions[0][3])
+    raise ConnectionError(f"{session} does not show the topic {topic} now")
 
 
 async def existing_topics(address: KafkaAddress | str, topics: Topics) -> list[str]:

@@ -34,6 +34,8 @@ _ABORTED_BYTES: Final = 16
 _PRODUCE: Final = Struct(">hii")  # replicas that acknowledge, timeout, topics
 _PRODUCED_PARTITION: Final = Struct(">ihqqq")  # partition, error, offset, time, log's start
 _READ_UNCOMMITTED: Final = 0
+_CONTROL: Final = Struct(">hh")  # version, type
+_COMMITTED: Final = 1
 _SHORT: Final = Struct(">h")
 _INT: Final = Struct(">i")
 _TWO_INTS: Final = Struct(">ii")
@@ -228,6 +230,23 @@ class Chunk(NamedTuple):
                 for offset in range(max(position, following), end):
                     yield Unreadable(offset, batch.max_timestamp)
 
+    def by_producer(self) -> Iterator[tuple[int, bool | None, list[Any]]]:
+        """For each batch of a transaction: its producer, then None and its records, or, where a transaction of the
+        producer has ended, whether it is committed. Records outside of transactions are strangers'. Raises `Damaged`.
+        """
+        for batch in self._batches(control=True):
+            if not batch.is_transactional:
+                continue
+            try:
+                records = list(batch)
+            except Exception as error:  # noqa: BLE001 - whatever its bytes make of aiokafka's reader
+                raise Damaged(str(error)) from None
+            if batch.is_control_batch:
+                for record in records:
+                    yield batch.producer_id, _CONTROL.unpack(record.key)[1] == _COMMITTED, []
+            else:
+                yield batch.producer_id, None, records
+
     def behind_damage(self, position: int) -> int:
         """The offset behind the damaged batch at `position`; the next offset if the batch's length is not credible."""
         try:
@@ -243,15 +262,15 @@ class Chunk(NamedTuple):
             return position + 1
         return position + 1
 
-    def _batches(self) -> Iterator[Any]:
-        """Whole batches, verified, without control batches. Raises `Damaged`."""
+    def _batches(self, control: bool = False) -> Iterator[Any]:
+        """Whole batches, verified, those with `control` records only if they are asked for. Raises `Damaged`."""
         batches = MemoryRecords(self.data)
         try:
             while batches.has_next():
                 batch = batches.next_batch()
                 if not batch.validate_crc():
                     raise Damaged(f"the checksum of the batch at offset {batch.base_offset} is wrong")
-                if not batch.is_control_batch:
+                if control or not batch.is_control_batch:
                     yield batch
         except CorruptRecordException as error:
             raise Damaged(str(error)) from None

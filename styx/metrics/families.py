@@ -19,6 +19,12 @@ CARRIED: Final = Family("styx_carried_transactions_total", "Transactions that le
 CARRIED_AGAIN: Final = Family("styx_carried_again_total", "Carries of a transaction after its second, by function.")
 LEFT: Final = Family("styx_left_slot_transactions_total", "Transactions that left the slot of their local function.")
 DEAD_CALLS: Final = Family("styx_dead_calls_total", "Calls for later that were given up, by function.")
+EVENTS: Final = Family("styx_events_total", "Events appended to their logs, by event.")
+EVENT_BYTES: Final = Family("styx_event_bytes_total", "Bytes of events appended to their logs, by event.")
+EVENT_DIFFERENCES: Final = Family(
+    "styx_event_differences_total", "Events in their logs that a replay did not emit, or emitted otherwise."
+)
+EVENTS_WAITING: Final = Family("styx_events_waiting_bytes", "Bytes of events that are not committed to their logs yet.")
 GIVEN_FOR_LATER: Final = Family("styx_given_for_later", "Calls that were given for later and have not been made.")
 PATCH_ROUNDS: Final = Family("styx_patch_rounds_total", "Rounds of lock phases in which calls between slots changed.")
 GIVEN_UP: Final = Family(

@@ -68,6 +68,11 @@ class Event(Generic[T]):
         self.version = version
         self.keep = keep
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """What it was declared with."""
+        return {"name": self.name, "type": self.type, "version": self.version, "keep": self.keep}
+
     def encode(self, value: T) -> bytes:
         """The msgpack of a value; raises `UnsupportedValue` for what would not come back as what it is, also from JSON,
         and `ValueTooLarge` above `EVENT_BYTES_MAX`.
@@ -150,10 +155,17 @@ def events_of(operator: str) -> str:
 def declared_events(app: str, events: Iterable[Any]) -> Mapping[str, Event[Any]]:
     """An app's events by name; raises `ConfigurationError` for what is none, and for two of one name."""
     by_name: dict[str, Event[Any]] = {}
+    topics: dict[str, str] = {}
     for event in events:
         if not isinstance(event, Event):
             raise ConfigurationError(f"app {app!r}: {shown(event)} in events= is not an Event")
         if event.name in by_name:
             raise ConfigurationError(f"app {app!r} has two events named {event.name!r}; rename one of them")
+        other = topics.setdefault(event.name.replace(".", "_"), event.name)
+        if other != event.name:
+            raise ConfigurationError(
+                f"app {app!r} has events {other!r} and {event.name!r}: names that differ in '.' and '_' alone cannot "
+                "both be topics in Kafka; rename one of them"
+            )
         by_name[event.name] = event
     return MappingProxyType(by_name)

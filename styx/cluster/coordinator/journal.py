@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from styx.cluster.wire import worker_producer
+from styx.cluster.wire import events_producer, worker_producer
 from styx.coordinator.events import ReleaseLog
 from styx.host.ports import Identity
 from styx.kafka.address import KafkaAddress
@@ -80,7 +80,9 @@ class ClusterJournal:
 
     async def _fence(self, generation: int, fenced: Callable[[list[Identity]], None]) -> None:
         # Whoever was a member in an older generation had one of the first places then.
-        producers = [worker_producer(self._app, place) for place in range(self._members)]
+        places = range(self._members)
+        producers = [worker_producer(self._app, place) for place in places]
+        producers += [events_producer(self._app, place) for place in places]
         while generation == self._generation:
             try:
                 identities: list[Identity] = [*await fence(self._address, producers)]

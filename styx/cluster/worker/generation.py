@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from styx.cluster.wire import worker_producer
+from styx.cluster.wire import events_producer, worker_producer
 from styx.cluster.worker.arrival_gate import ArrivalGate
+from styx.cluster.worker.event_log import EventLog
 from styx.cluster.worker.peers import Unreachable
 from styx.cluster.worker.recovery import LoadedGeneration, load, tell_lost
 from styx.cluster.worker.reply_log import ReplyLog
@@ -22,6 +23,7 @@ from styx.host.external_functions import ExternalFunctions
 from styx.host.ports import LogEnds
 from styx.kafka.appender import Appender
 from styx.kafka.errors import Fenced
+from styx.kafka.event_topics import ensure_event_topics
 from styx.kafka.tail import RequestFeed
 from styx.kafka.transaction import ProducerIdentity
 from styx.protocol.messages import Recover
@@ -54,6 +56,8 @@ LOAD_RETRY_SECONDS: Final = 0.2
 
 _log = logging.getLogger("styx.worker")
 
+T = TypeVar("T")
+
 
 class Generation:
     """The resources of one generation. `connected` once all peers are connected. A peer lost before that is reported as
@@ -84,7 +88,7 @@ class Generation:
             session.deployment.reply_partitions,
             lambda error: session.broken(self, -1, f"a reply cannot be appended: {error}"),
         )
-        self.when_durable = self.replies.when_durable
+        self.events = self._event_log(recover, place)
         # The end of the generation does not wait for running calls. The next one makes a call again unless its outcome
         # is in the log.
         self.externals = ExternalFunctions(
@@ -97,6 +101,31 @@ class Generation:
         self._task: asyncio.Task[None] | None = None
         self._began_s = time.monotonic()
 
+    def _event_log(self, recover: Recover, place: int) -> EventLog | None:
+        """The log of events, whose appender has an identity of its own; None for an app without events."""
+        session, node = self._session, self._session.node
+        events = session.core.app.events
+        if not events:
+            return None
+        appender = Appender(
+            node.log,
+            transactional_id=events_producer(session.deployment.app, place),
+            identity=ProducerIdentity(*recover.producers[len(recover.producers) // 2 + place]),
+            on_failure=self._refused,
+        )
+        lost = lambda error: session.broken(self, -1, f"an event cannot be appended: {error}")  # noqa: E731
+        return EventLog(appender, events, lost, node.counters.events, node.counters.event_bytes)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of replies and events that are not in the log yet: while they are many, no epoch takes requests."""
+        return self.replies.waiting_bytes + (0 if self.events is None else self.events.waiting_bytes)
+
+    def when_durable(self, then: Callable[[], None]) -> None:
+        """As `WorkerJournal.when_durable`."""
+        events = self.events
+        self.replies.when_durable(then if events is None else lambda: events.when_durable(then))
+
     def _refused(self, error: BaseException) -> None:
         self._session.node.counters.fenced += isinstance(error, Fenced)
         self._session.broken(self, -1, f"the log refuses appends: {error}")
@@ -107,6 +136,8 @@ class Generation:
             self._task.cancel()
         self.appender.abort()
         self.replies.end()
+        if self.events is not None:
+            self.events.end()
         self.externals.stop()
         self.gate.stop()
         if self.feed is not None:
@@ -167,15 +198,21 @@ class Generation:
 
     def emit_events(self, effect: EmitEvents) -> None:
         """As `WorkerJournal.emit_events`."""
+        assert self.events is not None, "an app without events has emitted one"
+        self.events.emit(effect.slot, effect.events)
 
     def mark_events(self, effect: MarkEvents) -> None:
         """As `WorkerJournal.mark_events`."""
+        assert self.events is not None, "an app without events marks them"
+        self.events.mark(self._session.core.slots, effect.epoch)
 
     def ends(self, wanted: StoreSlots) -> LogEnds:
         """As `WorkerJournal.ends`."""
         self._snapshot_since_s = time.monotonic()
         ends = dict(enumerate(self.replies.ends))
-        return LogEnds(self._epochs_end, dict.fromkeys((each.slot for each in wanted.slots), ends))
+        slots = [each.slot for each in wanted.slots]
+        events = {} if self.events is None else {slot: self.events.ends_of(slot) for slot in slots}
+        return LogEnds(self._epochs_end, dict.fromkeys(slots, ends), events)
 
     # Its recovery ------------------------------------------------------------------------------------------
 
@@ -201,13 +238,17 @@ class Generation:
         # Leaders are looked up while the state loads, not at the first append, which would pause.
         starting = asyncio.create_task(self.appender.start([topics.epochs, topics.replies, topics.externals]))
         try:
+            if self.events is not None:
+                await self._prepare_events(self.events)
             loaded = await self._loaded(wanted)
-            await asyncio.gather(connecting, starting)
+            await asyncio.gather(connecting, starting, *([] if self.events is None else [self.events.start()]))
         finally:
             connecting.cancel()
             starting.cancel()
         self._epochs_end = loaded.epochs_end
         self.replies.ends[:] = loaded.reply_ends
+        if self.events is not None:
+            self.events.ends = dict(loaded.event_ends)
         answer = loaded.answer
         if isinstance(answer, StateLoaded):
             self.feed = RequestFeed(
@@ -224,6 +265,17 @@ class Generation:
         counters.recovery_s = time.monotonic() - self._began_s
         told(answer)
 
+    async def _prepare_events(self, events: EventLog) -> None:
+        """Makes the topics that are missing, before anything is read or appended there."""
+        session = self._session
+        names, n_slots = session.core.app.events.keys(), session.deployment.n_slots
+        log, app = session.node.log, session.deployment.app
+        events.topics = await self._persistently(lambda: ensure_event_topics(log, app, names, n_slots))
+        manifest = self._recover.manifest
+        gone = {name for slot in (manifest.slots if manifest else ()) for name in slot.part.events} - names
+        for name in sorted(gone):
+            _log.warning("the app has no event %r any more; its topic stays, and nothing is appended to it", name)
+
     def _fetch_pause_s(self) -> float:
         epoch_s = self._session.node.watch.last_epoch_s
         return max(self.gate.fetch_pause_s(), min(FETCH_PAUSE_SECONDS_MAX, epoch_s / FETCHES_PER_EPOCH))
@@ -234,18 +286,23 @@ class Generation:
 
     async def _loaded(self, wanted: LoadState) -> LoadedGeneration:
         node, n_slots, app = self._session.node, self._session.deployment.n_slots, self._session.core.app
+        topics = {} if self.events is None else self.events.topics
 
         def run() -> LoadedGeneration:
-            loaded = load(wanted, n_slots, node.reader(), node.store)
+            loaded = load(wanted, n_slots, node.reader(), node.store, topics)
             if isinstance(loaded.answer, StateLoaded):
                 tables = {slot: part.state.at(NEWEST) for slot, part in loaded.answer.slots.items()}
                 node.counters.operators_lost += tell_lost(app, tables, n_slots)
             return loaded
 
+        return await self._persistently(lambda: node.background.run(run))
+
+    async def _persistently(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What `work` gives, once log and store can be reached."""
         failures = 0
         while True:
             try:
-                return await node.background.run(run)
+                return await work()
             except OSError as error:
                 failures += 1
                 if failures == 1:

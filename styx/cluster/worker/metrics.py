@@ -28,7 +28,8 @@ class WorkerCounters:
 
     `replay_differences` counts replies of a replay that differ from the log's. `operators_lost` counts operators with
     loaded entities that requests would look for on another slot. `recovery_s` is the duration of the last load in
-    seconds. `fenced` counts how often the log refused this worker as outdated.
+    seconds. `fenced` counts how often the log refused this worker as outdated. `events` and `event_bytes` count what
+    was appended to the logs of events, by name, and `event_differences` those that a replay emitted otherwise.
     """
 
     committed: int = 0
@@ -50,6 +51,9 @@ class WorkerCounters:
     recoveries: int = 0
     recovery_s: float = 0.0
     fenced: int = 0
+    events: dict[str, int] = field(default_factory=dict)
+    event_bytes: dict[str, int] = field(default_factory=dict)
+    event_differences: int = 0
 
     def stored(self, parts: list[SlotPart] | None, seconds: float) -> None:
         """Counts the worker's parts of a snapshot, which were stored in `seconds`, or (None) abandoned."""
@@ -86,6 +90,9 @@ def _transactions(process: WorkerProcess) -> Iterator[Metric]:
     yield counters(*families.DEAD_CALLS, "function", process.node.reports.dead_calls.by_function)
     yield counters(*families.ROWS_READ, "table", watch.range_counts.rows_read)
     yield counters(*families.RANGE_CONFLICTS, "table", watch.range_counts.conflicts)
+    yield counters(*families.EVENTS, "event", counts.events)
+    yield counters(*families.EVENT_BYTES, "event", counts.event_bytes)
+    yield counter(*families.EVENT_DIFFERENCES, counts.event_differences)
     yield counter(*families.POISON, counts.poison)
     yield counter(
         "styx_replay_differences_total", "Replies that a replay gave otherwise than before.", counts.replay_differences
@@ -164,4 +171,6 @@ def _place(process: WorkerProcess) -> Iterator[Metric]:
     yield gauge("styx_request_lag", "Request records in the log that are not yet fetched.", lag)
     undurable = 0 if generation is None else generation.appender.queued_bytes
     yield gauge("styx_log_undurable_bytes", "Bytes that wait for the log.", undurable)
+    events = None if generation is None else generation.events
+    yield gauge(*families.EVENTS_WAITING, 0 if events is None else events.waiting_bytes)
     yield gauge(*families.KAFKA_REACHABLE, feed is not None and not feed.away)

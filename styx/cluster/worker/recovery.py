@@ -12,9 +12,11 @@ import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from styx import set_aside
+from styx.cluster.event_record import id_of_record
 from styx.cluster.worker.node import Node
 from styx.kafka.reader import KafkaReader
 from styx.log.base import LogReader, Stream
@@ -29,6 +31,7 @@ from styx.snapshot.load import Behind, Unusable, behind_snapshot, state_of
 from styx.snapshot.part import spans
 from styx.snapshot.prefetch import PrefetchingStore
 from styx.store.base import Store
+from styx.worker.emissions import event_digest
 from styx.worker.events import (
     CallGivenUp,
     EventDiffers,
@@ -38,6 +41,7 @@ from styx.worker.events import (
     ReportEnds,
     ReportLeft,
     ReportPoison,
+    StandingEvent,
     StateLoaded,
     StateUnusable,
 )
@@ -60,10 +64,14 @@ class LoadedGeneration(NamedTuple):
     answer: StateLoaded | StateUnusable
     epochs_end: int
     reply_ends: list[int]
+    event_ends: Mapping[tuple[str, int], int]
 
 
-def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> LoadedGeneration:
-    """Answers `LoadState`. Raises `OSError` if log or store are out of reach.
+def load(
+    wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store, topics: Mapping[str, str] = MappingProxyType({})
+) -> LoadedGeneration:
+    """Answers `LoadState`; `topics` are those of the app's events, by the event's name. Raises `OSError` if log or
+    store are out of reach.
 
     Reading the log takes as long as decoding the state, so they run in parallel: another thread reads the log.
     """
@@ -94,9 +102,27 @@ def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> 
         except Unusable as error:
             answer = StateUnusable(wanted.generation, str(error))
         epochs_end, outcomes = reading_rest.result()
+        event_ends: dict[tuple[str, int], int] = {}
         if isinstance(answer, StateLoaded):
             answer.outcomes, answer.aside = outcomes, set_aside.read(store)
-        return LoadedGeneration(answer, epochs_end, reading_ends.result())
+            event_ends, answer.emitted = _events(wanted, reader, topics)
+        return LoadedGeneration(answer, epochs_end, reading_ends.result(), event_ends)
+
+
+def _events(
+    wanted: LoadState, reader: KafkaReader, topics: Mapping[str, str]
+) -> tuple[dict[tuple[str, int], int], dict[str, StandingEvent]]:
+    """The ends of the topics of events, by event and slot, and what stands in them behind the snapshot."""
+    ends, standing = dict[tuple[str, int], int](), dict[str, StandingEvent]()
+    parts = {} if wanted.manifest is None else {slot.part.slot: slot.part for slot in wanted.manifest.slots}
+    for name, topic in topics.items():
+        ends.update({(name, slot): end for slot, end in reader.ends_of(topic).items()})
+        firsts = {slot: parts[slot].events.get(name, 0) if parts else 0 for slot in wanted.slots}
+        for slot, record in reader.committed_of(topic, firsts):
+            its_id = id_of_record(record)
+            if its_id is not None:
+                standing[its_id] = StandingEvent(slot, name, event_digest(record.value or b""))
+    return ends, standing
 
 
 def _outcomes(reader: KafkaReader) -> dict[bytes, bytes]:
@@ -128,6 +154,9 @@ moves most keys.
 """
 POISON_TOLD_MAX: Final = 10
 """Undecodable request records that a process logs. The limit keeps a log full of them from filling a disk."""
+
+EVENTS_TOLD_MAX: Final = 10
+"""Events that a replay emitted otherwise, which a process logs; further ones are counted."""
 
 _log = logging.getLogger("styx.worker")
 
@@ -181,6 +210,19 @@ class ReplayWatch:
 
     def event_differs(self, effect: EventDiffers) -> None:
         """As `Findings.event_differs`."""
+        counters = self._node.counters
+        counters.event_differences += 1
+        if counters.event_differences <= EVENTS_TOLD_MAX:
+            _log.error(
+                "a replay emits %s, where the log of events has event %r with id %s on slot %d; what stands there "
+                "stays%s%s",
+                "nothing" if effect.record is None else "another value",
+                effect.event,
+                effect.id,
+                effect.slot,
+                CAUSES,
+                "; further ones are counted only" if counters.event_differences == EVENTS_TOLD_MAX else "",
+            )
 
     def not_resumed(self, effect: NotResumed) -> None:
         """A replay does not make an external call after which a recorded epoch resumes the transaction."""

@@ -41,6 +41,7 @@ from styx.host.event_dump import temporary_path
 from styx.host.passes import Passes
 from styx.host.ports import Objects, WorkerPorts
 from styx.host.worker_host import WorkerHost
+from styx.kafka.event_topics import event_topic
 from styx.kafka.tail import RequestFeed
 from styx.log.base import Arrival
 from styx.model.app import App
@@ -173,6 +174,8 @@ class WorkerSession:
     def _take_code(self, code: Code) -> None:
         try:
             app = self.node.app_of(code)
+            for event in app.events:
+                event_topic(self.deployment.app, event)
         except Exception as error:  # noqa: BLE001 - other people's code: it can raise anything
             problem = f"{type(error).__name__}: {error}"
             _log.error("version %d of the app cannot run here: %s", code.version, problem)
@@ -207,12 +210,12 @@ class WorkerSession:
         if self.generation is not None:
             self.generation.end()
         self._paused = set()
+        self.core.run_app(self._apps[self._version])
         generation = self.generation = Generation(self, message)
         objects = Objects(self.node.store, self.node.background.submit)
         findings = ReplayWatch(self.node, message, self.deployment.reply_partitions)
         ports = WorkerPorts(self, generation, objects, generation, findings, generation.externals, self._alarm)
         self._host = WorkerHost(self._timed, ports, generation.give)
-        self.core.run_app(self._apps[self._version])
 
     def _check_state(self, message: CheckState) -> None:
         if message.version is not None:
@@ -260,7 +263,7 @@ class WorkerSession:
 
     def flush(self) -> int:
         """As `Surroundings.flush`: the appender sends by itself."""
-        return 0 if self.generation is None else self.generation.replies.waiting_bytes
+        return 0 if self.generation is None else self.generation.waiting_bytes
 
     def failed(self, what: str, error: BaseException) -> None:
         """As `Surroundings.failed`."""

@@ -1,0 +1,69 @@
+"""The topics of an app's events, one for each: their names, their settings, and their creation.
+
+Other people's programs read them. A topic is made with its event, and never deleted or changed here: whoever runs the
+cluster may give it another retention, and decides about the topic of an event that the app no longer has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from typing import Final
+
+from styx.errors import ConfigurationError
+from styx.kafka.address import KafkaAddress
+from styx.kafka.session import KafkaSession
+from styx.kafka.topics import CREATE_SECONDS_MAX, MESSAGE_BYTES_MAX, TopicSettings, ensure, replicas_of, topics_of
+
+EVENTS_RETENTION_SECONDS: Final = 7 * 24 * 3600
+"""How long a new topic keeps its events."""
+TOPIC_NAME_MAX: Final = 249
+"""Characters of a topic's name that Kafka allows."""
+
+
+def event_topic(app: str, event: str) -> str:
+    """The topic of an event. Raises `ConfigurationError` if the two names are too long together."""
+    name = f"styx.{app}.events.{event}"
+    if len(name) > TOPIC_NAME_MAX:
+        raise ConfigurationError(
+            f"event {event!r} of app {app!r} would have the Kafka topic {name}, of {len(name)} characters; Kafka "
+            f"allows {TOPIC_NAME_MAX}: give the event a shorter name"
+        )
+    return name
+
+
+def event_settings(n_slots: int) -> TopicSettings:
+    """How the topic of an event is created: a partition for each slot."""
+    return TopicSettings(
+        n_slots,
+        {
+            "max.message.bytes": str(MESSAGE_BYTES_MAX),
+            "cleanup.policy": "delete",
+            "compression.type": "uncompressed",
+            "retention.ms": str(EVENTS_RETENTION_SECONDS * 1000),
+            "retention.bytes": "-1",
+        },
+    )
+
+
+async def ensure_event_topics(
+    address: KafkaAddress | str, app: str, events: Collection[str], n_slots: int
+) -> dict[str, str]:
+    """Creates the missing topics, with as many replicas as the app's other topics have. Returns the topics by event.
+
+    Raises as `ensure_topics`.
+    """
+    by_event = {event: event_topic(app, event) for event in events}
+    session = KafkaSession(address)
+    try:
+        async with asyncio.timeout(CREATE_SECONDS_MAX):
+            await session.open()
+            replication = await replicas_of(session, topics_of(app).externals)
+            await ensure(session, dict.fromkeys(by_event.values(), event_settings(n_slots)), replication)
+    except TimeoutError:
+        raise TimeoutError(
+            f"{session} gave the topics of the app's events no leaders within {CREATE_SECONDS_MAX} s"
+        ) from None
+    finally:
+        await session.close()
+    return by_event
