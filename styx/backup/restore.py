@@ -32,6 +32,7 @@ from styx.deployment.versions import PREFIX as VERSIONS_PREFIX
 from styx.deployment.versions import note_running, version_name
 from styx.errors import ConfigurationError
 from styx.kafka.address import KafkaAddress
+from styx.kafka.event_topics import existing_event_topics
 from styx.kafka.topics import existing_topics, topics_of
 from styx.protocol.manifest import Manifest, SlotManifest
 from styx.snapshot.manifest import decode_manifest, encode_manifest, manifest_name
@@ -83,7 +84,7 @@ async def check_log(address: KafkaAddress, app: str) -> None:
     """Raises `ConfigurationError` if the app has topics there: their records would not fit the restored state. Raises
     `OSError` for a Kafka out of reach.
     """
-    there = await existing_topics(address, topics_of(app))
+    there = await existing_topics(address, topics_of(app)) + await existing_event_topics(address, app)
     if there:
         raise ConfigurationError(
             f"{address.bootstrap} has the topics {', '.join(there)}. What they hold does not fit the restored state: "

@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Collection
 from typing import Final
 
+from aiokafka.protocol.metadata import MetadataRequest
+
 from styx.errors import ConfigurationError
 from styx.kafka.address import KafkaAddress
 from styx.kafka.session import KafkaSession
@@ -23,7 +25,7 @@ TOPIC_NAME_MAX: Final = 249
 
 def event_topic(app: str, event: str) -> str:
     """The topic of an event. Raises `ConfigurationError` if the two names are too long together."""
-    name = f"styx.{app}.events.{event}"
+    name = _prefix(app) + event
     if len(name) > TOPIC_NAME_MAX:
         raise ConfigurationError(
             f"event {event!r} of app {app!r} would have the Kafka topic {name}, of {len(name)} characters; Kafka "
@@ -67,3 +69,21 @@ async def ensure_event_topics(
     finally:
         await session.close()
     return by_event
+
+
+async def existing_event_topics(address: KafkaAddress | str, app: str) -> list[str]:
+    """The topics of events that the app has, or had. Raises as `existing_topics`."""
+    session = KafkaSession(address)
+    try:
+        async with asyncio.timeout(CREATE_SECONDS_MAX):
+            await session.open()
+            answer = await session.send_anywhere(MetadataRequest(None, allow_auto_topic_creation=False))
+            return sorted(name for _, name, _, _ in answer.topics if name.startswith(_prefix(app)))
+    except TimeoutError:
+        raise TimeoutError(f"{session} did not say within {CREATE_SECONDS_MAX} s which topics it has") from None
+    finally:
+        await session.close()
+
+
+def _prefix(app: str) -> str:
+    return f"styx.{app}.events."

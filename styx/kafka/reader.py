@@ -97,12 +97,15 @@ class KafkaReader:
 
     def committed_of(self, topic: str, first_offsets: Mapping[int, int]) -> Iterator[tuple[int, Any]]:
         """(partition, record) of a topic of events, of committed transactions alone, each partition in order, from its
-        first offset or the first retained record on. Call it when no transaction is open there.
+        first offset or the first retained record on. Call it behind a fence, when no transaction can be open there.
 
         A partition that ends before its first offset was made anew, or has lost records, and is read from its
         beginning: nothing but its readers depends on it. That is logged.
 
-        Raises `LogCorrupt` on a bad checksum, and `ConnectionError` if a transaction is open all the same.
+        A single broker that was killed can have lost the mark of a transaction's end. Its records count as not
+        committed: whoever reads committed records does not get them either. That is logged, too.
+
+        Raises `LogCorrupt` on a bad checksum.
         """
         bounds = self._bounds(topic, list(first_offsets))
         spans = {}
@@ -130,8 +133,14 @@ class KafkaReader:
                         open_records.pop((partition, producer), None)
             except Damaged as damage:
                 raise LogCorrupt(str(damage), file=topic, partition=partition, offset=position) from None
-        if any(open_records.values()):
-            raise ConnectionError(f"{topic}: a transaction of an older generation is still open")
+        lost = sum(map(len, open_records.values()))
+        if lost:
+            _log.error(
+                "%s has %d events in transactions whose end is not in the log: the broker has lost it. They are "
+                "emitted again; who reads committed records may wait there for ever. See docs/services.md, Restarts",
+                topic,
+                lost,
+            )
 
     def close(self) -> None:
         """Disconnects. Iterators with records left fail."""
@@ -223,6 +232,9 @@ class KafkaReader:
 
     async def _list_bounds(self, topic: str, partitions: list[int] | None) -> dict[int, tuple[int, int]]:
         async def ask(session: KafkaSession) -> dict[int, tuple[int, int]]:
+            if topic not in self._topics and not session.partitions(topic):  # one of events
+                session.track(topic)
+                await session.refresh()
             keys = [(topic, each) for each in (session.partitions(topic) if partitions is None else partitions)]
             if not keys:
                 raise ConnectionError(f"{session} has no topic {topic}")
