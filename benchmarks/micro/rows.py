@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from benchmarks.driver.workload import Loading
-from benchmarks.micro import bank, carts
+from benchmarks.micro import bank, carts, emitting
 from benchmarks.micro.engine_loop import EngineLoop
 from benchmarks.reference.transfers import START_BALANCE, transfers
 from benchmarks.tpcc.app import app as tpcc_app
@@ -153,6 +153,13 @@ def _on_carts(load: carts.Load) -> Row:
     return Row(load.title, carts.app, requests, load.state, few=load.few, many=load.many)
 
 
+def _emitting(load: emitting.Load) -> Row:
+    def requests(count: int) -> list[Sent]:
+        return [Sent(emitting.order, number % emitting.ORDERS, load.function, (number,)) for number in range(count)]
+
+    return Row(load.title, emitting.app, requests)
+
+
 ROWS: Final = {
     "uniform": _bank("10,000 keys, uniform", 10_000),
     "hot": _bank("100 hot keys", 100),
@@ -167,6 +174,7 @@ ROWS: Final = {
     "tpcc_local": _tpcc(LOCAL),
     "tpcc_ordinary": _tpcc(ORDINARY),
     **{name: _on_carts(load) for name, load in carts.LOADS.items()},
+    **{name: _emitting(load) for name, load in emitting.LOADS.items()},
 }
 """By the name that the commands take."""
 ALL_AT_ONCE: Final = 10**9

@@ -22,11 +22,12 @@ class EventMarks:
         self._told = False
         self._wanted: int | None = None
 
-    def begin(self, epoch: int) -> Emitted:
-        """A generation begins behind `epoch`; the last one may have ended before the mark of its last events."""
+    def begin(self, epoch: int) -> list[Effect]:
+        """A generation begins behind `epoch`; the last one may have ended before the mark of its last events. Behind
+        -1 there are none but those of epochs that are replayed.
+        """
         self._closed = self.unmarked = epoch
-        self._told = True
-        return Emitted(self._generation, epoch)
+        return self._go_on()
 
     def closed(self, epoch: int, emitted: bool) -> list[Effect]:
         """The epoch has closed; its events, if it has any, have left."""

@@ -14,7 +14,7 @@ from styx.sequencer.epoch_record import EpochPlan
 from styx.state.slot_state import Declared, SlotState
 from styx.worker.emissions import Emissions
 from styx.worker.event_marks import EventMarks
-from styx.worker.events import Converting, Effect, LoadState, SlotPartsStored, StateLoaded, Tell
+from styx.worker.events import Converting, Effect, LoadState, SlotPartsStored, StateLoaded
 from styx.worker.executor import Executor
 from styx.worker.external_calls import ExternalCalls
 from styx.worker.intake import Intake
@@ -87,7 +87,7 @@ class Generation:
 
     def begin_marks(self) -> list[Effect]:
         """The generation has its state: the last one may have ended before its last events were marked."""
-        return [] if self.marks is None else [Tell(self.marks.begin(self.epoch))]
+        return [] if self.marks is None else self.marks.begin(self.epoch)
 
     def mark(self, wanted: Mark | None) -> list[Effect]:
         """The marks in the logs of events, now that the coordinator wants one, or that the epoch has closed."""

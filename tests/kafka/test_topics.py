@@ -20,7 +20,8 @@ pytestmark = pytest.mark.anyio
 def test_names() -> None:
     topics = topics_of("bank")
     assert topics.requests == "styx.bank.requests"
-    assert [topics.of(stream) for stream in Stream] == list(topics[:4])
+    of_streams = [topics.of(stream) for stream in Stream if stream is not Stream.EVENTS]  # those have many topics
+    assert of_streams == list(topics[:4])
 
 
 @pytest.mark.parametrize("app", ["", "a.b", "bänk", "a b", "x" * 201, "a\n"])

@@ -11,9 +11,13 @@ TOLD_5 = Tell(Emitted(3, 5))
 
 def test_a_generation_asks_for_a_mark_at_once() -> None:
     marks = EventMarks(3)
-    assert marks.begin(4) == Emitted(3, 4)
+    assert marks.begin(4) == [Tell(Emitted(3, 4))]
     assert marks.closed(5, emitted=True) == [], "it has asked"
     assert marks.wanted(5) == [MarkEvents(5)]
+
+
+def test_the_first_generation_has_nothing_to_mark() -> None:
+    assert EventMarks(3).begin(-1) == []
 
 
 def test_an_epoch_without_events_asks_for_nothing() -> None:
