@@ -50,7 +50,7 @@ class Cluster:
             data += part
             self.chains[slot] = [*([] if whole else self.chains[slot]), ref]
             pending = [PENDING] if slot == 0 else []
-            parts = SlotPart(slot, 100 + slot, pending, 50, {0: 40, 2: 41}, ref, whole)
+            parts = SlotPart(slot, 100 + slot, pending, 50, {0: 40, 2: 41}, ref, whole, events={"paid": 42})
             slots.append(SlotManifest(parts, self.chains[slot]))
         manifest = Manifest(generation, epoch, 1_000 + epoch, slots, 3)
         self.store.put(name, data)

@@ -235,7 +235,7 @@ def test_offsets_begin_anew_and_all_else_stays() -> None:
     for before, after in zip(made.slots, restored.slots, strict=True):
         assert after.objects == before.objects
         part = after.part
-        assert (part.next_offset, part.epochs_offset, part.replies) == (0, 0, {})
+        assert (part.next_offset, part.epochs_offset, part.replies, part.events) == (0, 0, {}, {})
         assert (part.slot, part.stored, part.whole) == (before.part.slot, before.part.stored, before.part.whole)
     (pending,) = restored.slots[0].part.pending
     for field in ("tid", "timestamp_us", "payload", "sequential", "parked", "externals", "repeats"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import replace
 
 from styx.log.base import Stream
@@ -25,6 +26,14 @@ def manifest(generation: int, epoch: int) -> Manifest:
     pending = PendingTransaction(5, 2, 1_000, b"request", True, False, {b"key": b"outcome"}, [("again", 7, 2)])
     part = SlotPart(0, 3, [pending], 10, {0: 11}, ref)
     return Manifest(generation, epoch, 17, [SlotManifest(part, [ref, ref])])
+
+
+def test_a_part_of_a_release_without_events_is_read() -> None:
+    part = manifest(1, 1).slots[0].part
+    assert part.events == {}
+    fields = msgspec.msgpack.decode(msgspec.msgpack.encode(replace(part, events={"paid": 7})))
+    assert fields.pop() == {"paid": 7}
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(fields), type=SlotPart) == part
 
 
 def log_of(*records: EpochRecord | GenerationMarker) -> MemoryLog:

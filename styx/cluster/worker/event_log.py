@@ -9,8 +9,10 @@ So an event counts, and a snapshot may be complete, when it is committed. Paper 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from styx.cluster.event_record import mark_of, record_of_event
 from styx.kafka.appender import Appender
@@ -18,8 +20,18 @@ from styx.kafka.appends import NewRecord, size_of
 from styx.messages import EventRecord
 from styx.model.event import Event
 
+QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024
+"""While more bytes of events than this wait in the appender, further ones are held back in memory."""
 COMMIT_SECONDS: Final = 0.1
 """How long a record waits for the commit of its transaction at most, while Kafka answers."""
+
+
+class _Append(NamedTuple):
+    event: str
+    slot: int
+    records: list[NewRecord]
+    size: int
+    committed: asyncio.Future[None]
 
 
 class EventLog:
@@ -49,7 +61,9 @@ class EventLog:
         self._bytes = n_bytes
         self._loop = asyncio.get_running_loop()
         self._under_way: set[asyncio.Future[None]] = set()
-        self._appended: list[tuple[str, int, int, int, asyncio.Future[None]]] = []
+        self._held: deque[_Append] = deque()
+        self._queued_bytes = 0
+        self._appended: list[tuple[_Append, int]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._ended = False
 
@@ -99,6 +113,7 @@ class EventLog:
         if self._timer is not None:
             self._timer.cancel()
         self._appended = []
+        self._held.clear()
         for future in list(self._under_way):
             future.cancel()
         self._appender.abort()
@@ -109,20 +124,29 @@ class EventLog:
         self._under_way.add(committed)
         committed.add_done_callback(self._under_way.discard)
         self.waiting_bytes += size
-
-        def appended(future: asyncio.Future[int]) -> None:
-            if future.cancelled() or self._ended:
-                return
-            error = future.exception()
-            if error is not None:
-                self._lost(error)
-                return
-            self._appended.append((name, slot, future.result(), size, committed))
-            if self._timer is None:
-                self._timer = self._loop.call_later(COMMIT_SECONDS, self._commit)
-
-        self._appender.append(self.topics[name], slot, records).add_done_callback(appended)
+        self._held.append(_Append(name, slot, records, size, committed))
+        self._append_held()
         return size
+
+    def _append_held(self) -> None:
+        while self._held and self._queued_bytes <= QUEUED_BYTES_MAX:
+            append = self._held.popleft()
+            self._queued_bytes += append.size
+            future = self._appender.append(self.topics[append.event], append.slot, append.records)
+            future.add_done_callback(partial(self._has_appended, append))
+
+    def _has_appended(self, append: _Append, future: asyncio.Future[int]) -> None:
+        self._queued_bytes -= append.size
+        if future.cancelled() or self._ended:
+            return
+        error = future.exception()
+        if error is not None:
+            self._lost(error)
+            return
+        self._appended.append((append, future.result()))
+        if self._timer is None:
+            self._timer = self._loop.call_later(COMMIT_SECONDS, self._commit)
+        self._append_held()
 
     def _commit(self) -> None:
         """Commits what is in the log. The next commit begins no sooner than this one has ended."""
@@ -131,10 +155,11 @@ class EventLog:
         def committed() -> None:
             if self._ended:
                 return
-            for name, slot, end, size, future in committing:
-                self.ends[name, slot] = max(end, self.ends.get((name, slot), 0))
-                self.waiting_bytes -= size
-                future.set_result(None)
+            for append, end in committing:
+                place = append.event, append.slot
+                self.ends[place] = max(end, self.ends.get(place, 0))
+                self.waiting_bytes -= append.size
+                append.committed.set_result(None)
             self._timer = self._loop.call_later(COMMIT_SECONDS, self._commit) if self._appended else None
 
         self._appender.commit(committed)
