@@ -275,7 +275,7 @@ class WorkerSession:
         self._pace.go_on()
         sent_us = self._watch.pass_ended(core.executor, core.runnable)
         if sent_us and self.generation is not None:
-            self.generation.when_durable(lambda: self._watch.durable(sent_us))
+            self.generation.replies.when_durable(lambda: self._watch.durable(sent_us))
         if self._beat_due:
             self._beat_due = False
             self.beat_at_s = time.monotonic()
