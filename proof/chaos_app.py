@@ -105,10 +105,6 @@ for _operator in PROGRAMMED:
     declare_tables(_operator)
 declare_links([*PROGRAMMED])
 
-app = App("chaos", [text, number, pair, account])
-emitting = App("chaos", [text, number, pair, account], events=EVENTS)
-"""The same app with events, for programs that emit some."""
-
 
 def key_of(operator_index: int, n: int) -> Key:
     """The key with number `n` of an operator of `PROGRAMMED`; composite keys share three partitions."""
@@ -455,3 +451,7 @@ for _operator in PROGRAMMED:
     _operator.register(local=True)(near)
     _operator.register(read_only=True)(look)
     register_sweeps(_operator)
+
+app = App("chaos", [text, number, pair, account])
+emitting = App("chaos", [text, number, pair, account], events=EVENTS)
+"""The same app with events, for programs that emit some."""

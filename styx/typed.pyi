@@ -51,6 +51,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: type[T],
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -62,6 +63,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: None = None,
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -73,6 +75,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: Any,
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -84,6 +87,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: type[T],
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -95,6 +99,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: None = None,
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -106,6 +111,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: Any,
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -117,6 +123,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: type[T],
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -128,6 +135,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: None = None,
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -139,6 +147,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: Any,
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -150,6 +159,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: type[T],
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -161,6 +171,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: None = None,
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -172,6 +183,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: Any,
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -182,6 +194,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: type[T],
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -192,6 +205,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: None = None,
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -202,6 +216,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: Any,
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -213,6 +228,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: type[T],
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -224,6 +240,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: None = None,
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -235,6 +252,7 @@ class Operator(_Operator, Generic[K, T]):
         state_type: Any,
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None: ...
     @overload  # type: ignore[override]
     def register(
@@ -267,6 +285,7 @@ class Operator(_Operator, Generic[K, T]):
         auto: Literal["unique", "serial"] | None = None,
         was: str = "",
         migrate: Callable[[Any], V] | None = None,
+        ttl: timedelta | Literal["given"] | None = None,
     ) -> Table[V]: ...
 
 class Registering(Protocol[RK, RT]):
@@ -418,9 +437,9 @@ class Rows(_Rows, Generic[W]):
     def get(self, pk: Any, default: D) -> Coroutine[Any, Any, W | D]: ...
     def find(self, index: str, *values: Any) -> Coroutine[Any, Any, W | None]: ...
     def insert(  # type: ignore[override]
-        self, row: W, on_conflict: Literal["keep", "replace"] | None = None
+        self, row: W, on_conflict: Literal["keep", "replace"] | None = None, *, ttl: timedelta | None = None
     ) -> Coroutine[Any, Any, W]: ...
-    def put(self, row: W) -> Awaitable[None]: ...
+    def put(self, row: W, *, ttl: timedelta | None = None) -> Awaitable[None]: ...
     def update(self, pk: Any, **changes: Any) -> Coroutine[Any, Any, W]: ...
     def update_where(  # type: ignore[override]
         self,
@@ -432,7 +451,7 @@ class Rows(_Rows, Generic[W]):
         **conditions: Any,
     ) -> Coroutine[Any, Any, list[W]]: ...
     def add(self, pk: Any, **deltas: int | float | Decimal) -> Awaitable[None]: ...
-    def append(self, row: W) -> Coroutine[Any, Any, W]: ...
+    def append(self, row: W, *, ttl: timedelta | None = None) -> Coroutine[Any, Any, W]: ...
     def delete(self, pk: Any) -> Coroutine[Any, Any, bool]: ...
     def delete_where(
         self, *where: Mapping[str, Any], scan: bool = False, by: str | None = None, **conditions: Any

@@ -99,8 +99,8 @@ def test_what_a_reply_has() -> None:
 
 def test_how_an_operator_is_declared() -> None:
     parameters = inspect.signature(styx.Operator).parameters
-    assert list(parameters) == ["name", "n_partitions", "key_type", "state_type", "partition_key", "migrate"]
-    assert [p.kind for p in parameters.values()][2:] == [inspect.Parameter.KEYWORD_ONLY] * 4
+    assert list(parameters) == ["name", "n_partitions", "key_type", "state_type", "partition_key", "migrate", "ttl"]
+    assert [p.kind for p in parameters.values()][2:] == [inspect.Parameter.KEYWORD_ONLY] * 5
 
 
 @pytest.mark.slow

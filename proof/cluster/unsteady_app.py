@@ -25,7 +25,6 @@ VARIABLE: Final = "STYX_UNSTEADY"
 CAUGHT: Final = ("drawn", "counted", "set_order", "clock", "identifier", "address", "environment", "process", "cached")
 
 ticket = Operator("ticket")
-app = App("unsteady", [ticket])
 
 _numbers = itertools.count(1)
 _cache: dict[str, int] = {}
@@ -157,3 +156,6 @@ async def read(ctx: Context) -> Any:
 async def outside(number: int) -> int:
     """An external function."""
     return number + 1
+
+
+app = App("unsteady", [ticket])

@@ -42,8 +42,6 @@ pair = Operator("pair", n_partitions=3, key_type=(int, int), partition_key=_grou
 OPERATORS: Final = (text, pair, number, pair)
 """In turn, by an entity's number."""
 
-app = App("judge", [text, number, pair, shelf])
-
 
 def entity_of(n: int) -> tuple[str, Key]:
     """The operator and the key of the entity with number `n`."""
@@ -161,3 +159,5 @@ for _operator in (text, number, pair):
     _operator.register(local=True)(near)
     for _function in (look, follow, peek):
         _operator.register(read_only=True)(_function)
+
+app = App("judge", [text, number, pair, shelf])

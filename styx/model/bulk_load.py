@@ -17,6 +17,7 @@ from styx.errors import BadArguments, BadKey, KeyExists, UnsupportedValue, Value
 from styx.model.access import Access
 from styx.model.context import Context
 from styx.model.function_spec import LOAD_FUNCTION, FunctionSpec
+from styx.model.lifetime import values_loaded
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
 from styx.values.codec import shown
@@ -140,6 +141,8 @@ async def _put_all(ctx: Context, replace: bool, keys: list[Key], states: list[by
         raise KeyExists(
             f"{entity_text(operator, found)} exists already, or comes twice in one load; replace=True overwrites it"
         )
+    if ctx._spec.ttl_us:
+        values_loaded(ctx, keys)
     return len(keys)
 
 

@@ -39,6 +39,7 @@ from styx.model.external_call import call_external
 from styx.model.function_log import FunctionLog
 from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.giving import give
+from styx.model.lifetime import value_written
 from styx.model.limits import CALLS_PER_FUNCTION_MAX
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
@@ -180,7 +181,8 @@ class Context(msgspec.Struct, eq=False):
         if left <= 0:
             self._refuse()
         self._left = left - 1
-        pack = self._spec.pack_state
+        spec = self._spec
+        pack = spec.pack_state
         try:
             data = pack(value)
         except BaseException:  # noqa: BLE001 - the careful way raises it again, and says what does not fit
@@ -188,6 +190,8 @@ class Context(msgspec.Struct, eq=False):
         if len(data) > self._env.limits.value_bytes_max:
             raise self._too_large(f"the state of {self._entity()}", data)
         self._cell.write(self._chain, data)
+        if spec.ttl_us:
+            value_written(self)
         return DONE
 
     def _encoded(self, value: Any) -> bytes:

@@ -2,8 +2,8 @@
 
 A delivery is an ordinary transaction, rooted at the entity that gave the call: it takes the entry out of the agenda and
 makes the call, both or neither. If it aborts, a second transaction puts the entry off, or, after its last attempt, to
-the operator's dead calls. No request of a client can name these functions, and they run no code of the app themselves.
-Paper section 3.
+the operator's dead calls. The end of a life calls nothing: its delivery deletes. No request of a client can name these
+functions. Paper section 3.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ from styx.model.agenda import (
 )
 from styx.model.cell import Cell
 from styx.model.context import Context
+from styx.model.expiry import expire
 from styx.model.function_spec import DELIVER_FUNCTION, PUT_OFF_FUNCTION, FunctionSpec
 from styx.model.giving import call_encoded
+from styx.model.lifetime import life_of
 from styx.model.operator import Operator
 from styx.model.table_names import owner_of
 
@@ -38,6 +40,8 @@ DELIVERED: Final = "delivered"
 WITHDRAWN: Final = "withdrawn"
 PUT_OFF: Final = "put off"
 DEAD: Final = "dead"
+KEPT: Final = "kept"
+"""What has come to the end of its life could not be deleted."""
 REQUEST_PREFIX: Final = "<agenda> "
 """Begins the request id of a delivery, which no client's request may have: `<agenda> TIME ID`."""
 
@@ -126,6 +130,9 @@ async def _deliver(ctx: Context, wanted: _Delivery) -> str:
     if entry is None:
         return WITHDRAWN
     cell.write(ctx._chain, None)
+    life = life_of(entry)
+    if life is not None:
+        return expire(ctx, entry, wanted.last, life)
     call_encoded(ctx, entry.operator, entry.function, entry.key, entry.params)
     return DELIVERED
 
@@ -137,6 +144,10 @@ async def _put_off(ctx: Context, wanted: _Delivery) -> list[str]:
         return [WITHDRAWN, *wanted.error]
     failed = replace(entry, attempt=entry.attempt + 1)
     now_us = ctx._env.timestamp_us
+    if life_of(entry) is not None:
+        # What cannot be deleted stays, and so does its entry: it is deleted when nothing keeps it any more.
+        cell.write(ctx._chain, encode_entry(replace(failed, due_us=now_us + pause_us(failed))))
+        return [KEPT, *wanted.error]
     if failed.attempt < failed.attempts:
         cell.write(ctx._chain, encode_entry(replace(failed, due_us=now_us + pause_us(failed))))
         return [PUT_OFF, *wanted.error]

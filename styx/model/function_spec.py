@@ -52,11 +52,11 @@ class FunctionSpec:
     """One registered function: its name, its code and its signature (resolved when the app is built).
 
     `operator` is its operator's name; `keys` and what encodes and decodes state are its operator's, too: every call
-    needs them. `client_data`: its arguments are data that a client sends, limited by the size of a request alone, and
-    an error in them is no abort of the app. `read_only` and `local` are of the `hints`. `deletes_alone`: it may delete
-    its entity's value, to which nothing refers. `decode` makes (positional, keyword) arguments of an encoded argument
-    list; it raises `BadArguments`. `usual` holds decoders of short positional
-    lists, by their first byte; they raise what msgspec raises.
+    needs them. `client_data`: its arguments are data that a client sends, limited by the size of a request alone,
+    and an error in them is no abort of the app. `read_only` and `local` are of the `hints`. `deletes_alone`: it may
+    delete its entity's value, to which nothing refers, and which has no `ttl_us`, a time to live in microseconds.
+    `decode` makes (positional, keyword) arguments of an encoded argument list; it raises `BadArguments`. `usual`
+    holds decoders of short positional lists, by their first byte; they raise what msgspec raises.
     """
 
     __slots__ = (
@@ -75,6 +75,7 @@ class FunctionSpec:
         "operator",
         "pack_state",
         "read_only",
+        "ttl_us",
         "unpack_state",
         "usual",
     )
@@ -99,6 +100,7 @@ class FunctionSpec:
         self.read_only = hints.read_only
         self.local = hints.local
         self.deletes_alone = not hints.read_only
+        self.ttl_us = 0
         self.encode_state = encode_state
         self.decode_state = decode_state
         # A read-only function has nothing that it could write with, so that `Context.put` need not ask.

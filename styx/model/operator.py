@@ -9,6 +9,7 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from types import GenericAlias
 from typing import Any, Final, TypeVar, overload
 
@@ -24,6 +25,7 @@ from styx.model.partitioning import Key, KeySpace, KeyType
 from styx.model.placement import check_partition_key
 from styx.model.reference_entries import ReferenceEntries, connect, in_order
 from styx.relational.table import Table
+from styx.relational.time_to_live import declared_us
 from styx.relational.view import View
 from styx.values.codec import TypedState, decode_plain, encode_strict, pack_strict, shown
 from styx.values.declared_types import check_declared
@@ -51,8 +53,10 @@ class Operator:
     migrate: a plain, deterministic function that makes a state of `state_type` of one that an earlier version stored,
     and that `state_type` does not read whole. It gets plain data, or what its parameter is annotated with, and is
     called when a version is deployed: once for each such entity.
+    ttl: an entity whose state was not written for so long is deleted; 1 second to 36,500 days.
 
-    `taken_by` is the app that has it, "" before there is one; then it gets no more tables.
+    `taken_by` is the app that has it, "" before there is one; then it gets no more tables
+    or functions.
 
     Raises `ConfigurationError` at once for anything that could only fail later.
     """
@@ -66,6 +70,7 @@ class Operator:
         state_type: Any = None,
         partition_key: Callable[[Any], Any] | None = None,
         migrate: Callable[[Any], Any] | None = None,
+        ttl: timedelta | None = None,
     ) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > NAME_CHARS_MAX:
             raise ConfigurationError(
@@ -80,6 +85,7 @@ class Operator:
         if partition_key is not None and not callable(partition_key):
             raise ConfigurationError(f"operator {name!r}: partition_key must be a function of the key")
         self.name = name
+        self.ttl_us = declared_us(f"operator {name!r}", ttl)
         self.n_partitions = n_partitions
         self.key_type = KeyType(key_type)
         if partition_key is not None:
@@ -198,6 +204,7 @@ class Operator:
         auto: str | None = None,
         was: str = "",
         migrate: Callable[[Any], Any] | None = None,
+        ttl: Any = None,
     ) -> Table:
         """Declares a table: each entity of the operator has rows of `row_type` in it, which `ctx.rows(table)` reaches.
 
@@ -207,11 +214,13 @@ class Operator:
         that is given once in the deployment, or "serial", the entity's next number, behind those of all rows that it
         has had. `was`: the name that the table had before. `migrate`: a plain, deterministic function that makes a row
         of one that an earlier version stored and that `row_type` does not read whole; it works as the operator's own
-        one, and leaves the primary key as it is.
+        one, and leaves the primary key as it is. `ttl`: a row that was not written for so long is deleted; "given":
+        only rows that `insert` or `put` give a time.
 
         Raises `ConfigurationError` that says all that is wrong.
         """
         given = {"key": key, "indexes": indexes, "checks": checks, "references": references, "auto": auto, "was": was}
+        given["ttl"] = ttl
         return self.declare_table(Table(), name, row_type, migrate, **given)
 
     def declare_table(
@@ -277,6 +286,11 @@ class Operator:
             )
         if name in self.functions or name in self.partitions.functions:
             raise ConfigurationError(f"operator {self.name!r} has a function {name!r} already; rename one of them")
+        if self.taken_by:
+            raise ConfigurationError(
+                f"operator {self.name!r} is in the app {self.taken_by!r} already, which has no function "
+                f"{name!r}: register all functions before App(…) takes the operator"
+            )
         return str(name)
 
     def spec(self, name: str, func: UserFunction, hints: Hints = NO_HINTS) -> FunctionSpec:
@@ -284,7 +298,8 @@ class Operator:
         spec = FunctionSpec(
             self.key_space, name, func, self.encode_state, self.decode_state, self.pack_state, self.unpack_state, hints
         )
-        if self.referrers:
+        spec.ttl_us = self.ttl_us
+        if self.referrers or self.ttl_us:
             spec.deletes_alone = False
         return spec
 

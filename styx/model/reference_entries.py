@@ -19,6 +19,7 @@ import msgspec
 from styx.errors import ReferenceViolation, RowLimitExceeded
 from styx.model.consequence import Consequence, ImpliedCall
 from styx.model.internal_operator import INTERNAL_MARK, InternalOperator
+from styx.model.lifetime import value_deleted
 from styx.model.partitioning import KeySpace
 from styx.model.row_statements import RowStatements
 from styx.model.row_store import RowStore
@@ -222,11 +223,13 @@ def _imply(context: Any, call: ImpliedCall) -> None:
 
 
 def delete_referred(context: Context) -> None:
-    """Deletes the value of an entity to which rows may refer, unless the function only reads."""
+    """Deletes a value to which rows may refer or that lives for a time, unless the function only reads."""
     spec, key = context._spec, context._key
     if spec.read_only:
         raise context._violation("delete")
     context._cell.write(context._chain, None)
+    if spec.ttl_us:
+        value_deleted(context)
     try:
         for entries in context._env.app.operator(spec.operator).referrers:
             entries.parent_deleted(context, key if isinstance(key, tuple) else (key,))

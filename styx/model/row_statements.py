@@ -10,12 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 from styx.errors import BadQuery, NoSuchRow, ReferenceViolation, RowExists, UniqueViolation
+from styx.model.lifetime import AS_BEFORE, keep_life
 from styx.model.row_store import RowStore
 from styx.native.interpreted import native
 from styx.relational.index_range import TOP, IndexRange, RowKey
 from styx.relational.reference import Reference
 from styx.relational.row_indexes import ColumnIndex
 from styx.relational.table import Table
+from styx.relational.time_to_live import NONE_US
 from styx.values.codec import shown
 
 
@@ -30,8 +32,10 @@ class RowStatements:
 
     # One row -----------------------------------------------------------------------------------------------
 
-    def insert(self, table: Table, row: Any, on_conflict: str | None) -> Any:
-        """Inserts a row and gives it, with the key that the engine made; or keeps or replaces the one that is there."""
+    def insert(self, table: Table, row: Any, on_conflict: str | None, ttl_us: int = NONE_US) -> Any:
+        """Inserts a row and gives it, with the key that the engine made; or keeps or replaces the one that is there.
+        `ttl_us`: how long the row lives, 0 for the table's usual time; here and below.
+        """
         store = self._store
         made = False
         if table.auto is not None:
@@ -49,10 +53,10 @@ class RowStatements:
                 )
         elif table.auto == "serial" and not made:
             store.pass_serial(table, getattr(row, table.key[0].name))
-        self._write(table, key, row, data)
+        self._write(table, key, row, data, None, None, ttl_us)
         return row
 
-    def put(self, table: Table, row: Any) -> None:
+    def put(self, table: Table, row: Any, ttl_us: int = NONE_US) -> None:
         """Puts a row in the place of the one with its key, if there is one."""
         store = self._store
         made = False
@@ -63,7 +67,7 @@ class RowStatements:
         if table.auto == "serial" and not made and store.read(table, key) is None:
             # Not for a row that is there: its number has been passed, and a change of it conflicts with no insert.
             store.pass_serial(table, getattr(row, table.key[0].name))
-        self._write(table, key, row, data)
+        self._write(table, key, row, data, None, None, ttl_us)
 
     def update(self, table: Table, pk: Any, changes: dict[str, Any]) -> Any:
         """Changes columns of a row and gives the row."""
@@ -88,7 +92,7 @@ class RowStatements:
         if not store.add(table, key, table.increment(deltas)):
             raise NoSuchRow(f"{self._named(table, key)} does not exist: insert it before something is added to it")
 
-    def append(self, table: Table, row: Any) -> Any:
+    def append(self, table: Table, row: Any, ttl_us: int = NONE_US) -> Any:
         """Inserts a row with a key that the engine makes, and gives it. No row can have the key, so none is read."""
         if table.auto != "unique":
             serial = "a serial number is a read of the one before" if table.auto else "the engine makes no keys for it"
@@ -102,7 +106,7 @@ class RowStatements:
                 f"rows(…).append to table {table.full_name} makes the key, and the row has one already: leave "
                 f"{table.key[0].name}= out, or use insert"
             )
-        self._write(table, self._store.entity + table.parts_of(row), row, data)
+        self._write(table, self._store.entity + table.parts_of(row), row, data, None, None, ttl_us)
         return row
 
     def delete(self, table: Table, key: RowKey) -> bool:
@@ -121,11 +125,13 @@ class RowStatements:
         made = store.context.unique_id() if table.auto == "unique" else store.next_serial(table)
         return table.row_type.changed(row, {column: made}), True
 
-    def _change(self, table: Table, key: RowKey, data: bytes | None) -> None:
+    def _change(self, table: Table, key: RowKey, data: bytes | None, ttl_us: int = AS_BEFORE) -> None:
         """Writes a row that meets all constraints or, with None, deletes it; with all that this implies elsewhere."""
         if table.consequences or table.views:
             self._imply(table, key, data)
         self._store.write(table, key, data)
+        if table.fades:
+            keep_life(self._store, table, key, data is None, ttl_us)
 
     def _imply(self, table: Table, key: RowKey, data: bytes | None) -> None:
         """What the row was and what it is to be are both read from their bytes, so that an index or a view that is
@@ -154,6 +160,7 @@ class RowStatements:
         data: bytes,
         old: Any = None,
         broken: Reference | None = None,
+        ttl_us: int = AS_BEFORE,
     ) -> None:
         """Writes an encoded row that meets all constraints.
 
@@ -161,7 +168,7 @@ class RowStatements:
         `broken`: a reference of the row whose parent has gone; the row may have the default already.
         """
         if not table.constrained:
-            self._change(table, key, data)
+            self._change(table, key, data, ttl_us)
             return
         row = table.as_stored(row, data)
         if table.checks or table.delicate:
@@ -172,7 +179,7 @@ class RowStatements:
         for reference in table.references:
             if old is None or reference is broken or reference.parent_key(old) != reference.parent_key(row):
                 self._check_parent(table, reference, key, row)
-        self._change(table, key, data)
+        self._change(table, key, data, ttl_us)
 
     def _replace(self, table: Table, key: RowKey, old: Any, row: Any, broken: Reference | None = None) -> None:
         """As `_write`, of a row that must have the key of `old`."""

@@ -9,10 +9,12 @@ raises ends the transaction even if the function catches it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Coroutine
+from datetime import timedelta
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Final
 
 from styx.errors import BadQuery
+from styx.model.lifetime import row_ttl_us
 from styx.model.row_page import Page, cursor_of, position_of
 from styx.model.row_statements import RowStatements
 from styx.model.row_store import RowStore
@@ -21,6 +23,7 @@ from styx.native.interpreted import native
 from styx.relational.index_range import LOWEST, Position, RowKey
 from styx.relational.query import Conditions, Plan, all_conditions, changes_of
 from styx.relational.table import Table
+from styx.relational.time_to_live import NONE_US
 from styx.values.codec import shown
 
 if TYPE_CHECKING:
@@ -87,8 +90,9 @@ class Rows:
             raise self._doomed(error) from None
         return self._given("find", rows[0] if rows else None)
 
-    def insert(self, row: Any, on_conflict: str | None = None) -> Result:
-        """Inserts a row and gives it, with the key that the engine made if the table has `auto=`.
+    def insert(self, row: Any, on_conflict: str | None = None, *, ttl: timedelta | None = None) -> Result:
+        """Inserts a row and gives it, with the key that the engine made if the table has `auto=`. `ttl`: how long it
+        stays if it is not written again, instead of the table's usual time.
 
         If a row has its primary key: raises `RowExists`, or with `on_conflict="keep"` gives that row and changes
         nothing, or with "replace" replaces it. Raises `CheckViolation`, `UniqueViolation`, `ReferenceViolation` and
@@ -98,18 +102,18 @@ class Rows:
         try:
             if on_conflict not in _ON_CONFLICT:
                 raise BadQuery(f'on_conflict= is None, "keep" or "replace", got {shown(on_conflict)}')
-            inserted = self._statements.insert(self._table, row, on_conflict)
+            inserted = self._statements.insert(self._table, row, on_conflict, self._ttl_us(ttl))
         except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
             raise self._doomed(error) from None
         return self._given("insert", inserted)
 
-    def put(self, row: Any) -> Awaitable[None]:
+    def put(self, row: Any, *, ttl: timedelta | None = None) -> Awaitable[None]:
         """Puts a row in the place of the one with its primary key, if there is one. It reads no row, or with
-        `auto="serial"` only this one. Raises as `insert` does, except for `RowExists`.
+        `auto="serial"` only this one. `ttl` is as for `insert`. Raises as `insert` does, except for `RowExists`.
         """
         self._may_write("put")
         try:
-            self._statements.put(self._table, row)
+            self._statements.put(self._table, row, self._ttl_us(ttl))
         except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
             raise self._doomed(error) from None
         return DONE
@@ -157,13 +161,14 @@ class Rows:
             raise self._doomed(error) from None
         return DONE
 
-    def append(self, row: Any) -> Result:
+    def append(self, row: Any, *, ttl: timedelta | None = None) -> Result:
         """Inserts a row without a key into a table with `auto="unique"`, and gives it with the key that the engine
-        made. It looks for no row with the key, because there is none; raises as `insert` does, except for `RowExists`.
+        made. It looks for no row with the key, because there is none. `ttl` is as for `insert`; raises as `insert`
+        does, except for `RowExists`.
         """
         self._may_write("append")
         try:
-            appended = self._statements.append(self._table, row)
+            appended = self._statements.append(self._table, row, self._ttl_us(ttl))
         except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
             raise self._doomed(error) from None
         return self._given("append", appended)
@@ -345,6 +350,9 @@ class Rows:
                     f"{view.named} is kept by the engine: rows(…).{method} is for tables; change the rows it counts"
                 )
             )
+
+    def _ttl_us(self, ttl: timedelta | None) -> int:
+        return NONE_US if ttl is None else row_ttl_us(self._table, ttl)
 
     def _doomed(self, error: BaseException) -> BaseException:
         return self._context._doomed(error)

@@ -82,6 +82,8 @@ def _declared(table: Table, name: str) -> inspect.Type:
 
 def _refusal(table: Table, name: str) -> str | None:
     """Why nothing can be added to a column; None if something can."""
+    if table.fades:
+        return "rows of the table have a ttl=, so each write notes when it was, and additions would conflict in that"
     if table.checks:
         return f"the check {table.checks[0].name!r} would have to look at the sum"
     for reference in table.references:

@@ -57,7 +57,7 @@ class Table:
     other entities' rows to rows of this table (`styx.model.reference_entries`). `owner`: the operator. `consequences`:
     what changes of rows imply elsewhere (`styx.model.consequence`). `was`: the name that it had in an earlier version,
     "" if none. `migration` converts rows that an earlier version stored. `given`: the arguments of `Operator.table` by
-    name, but for these two.
+    name, but for these two. `fades`: rows may live for a time only, `ttl_us` microseconds usually, 0 if none is usual.
     `views` are those of its rows. `view_rule`: what the engine keeps in it, if it is a view itself; None otherwise.
     """
 
@@ -77,6 +77,7 @@ class Table:
         "delicate",
         "entity_indexes",
         "entity_parts",
+        "fades",
         "foreign",
         "full_name",
         "given",
@@ -91,6 +92,7 @@ class Table:
         "references",
         "referrers",
         "row_type",
+        "ttl_us",
         "unique",
         "view_rule",
         "views",
@@ -111,6 +113,7 @@ class Table:
         references: Any = (),
         auto: Any = None,
         was: Any = "",
+        ttl: Any = None,
         migration: Any = None,
         partition_of: PartitionOf,
         view_rule: View | None = None,
@@ -125,6 +128,7 @@ class Table:
             "checks": checks,
             "references": references,
             "auto": auto,
+            "ttl": ttl,
         }
         declaration = TableDeclaration(self)
         self.operator: str = operator
@@ -148,6 +152,8 @@ class Table:
         self.checks: tuple[Check, ...] = declaration.checks(checks)
         self.auto_default: Any = declaration.auto_default(auto)
         self.auto: str | None = auto if isinstance(auto, str) else None
+        self.fades: bool = ttl is not None
+        self.ttl_us: int = declaration.ttl_us(ttl)
         self.references: tuple[Reference, ...] = ()
         self.referenced_by: list[Reference] = []
         self.consequences: list[Any] = []

@@ -18,6 +18,7 @@ from styx.relational.reference import equalities
 from styx.relational.reference_declaration import inside_entity
 from styx.relational.row_indexes import ColumnIndex, PrimaryKey, RowIndex
 from styx.relational.row_type import RowType
+from styx.relational.time_to_live import EACH, NONE_US, in_us, is_ttl, wrong_ttl
 from styx.values.codec import shown
 
 if TYPE_CHECKING:
@@ -233,6 +234,15 @@ class TableDeclaration:
                     "that has no key yet"
                 )
         return None
+
+    def ttl_us(self, ttl: Any) -> int:
+        """How long rows live usually, in microseconds; 0 if they have no usual time."""
+        if ttl is None or ttl == EACH:
+            return NONE_US
+        if not is_ttl(ttl):
+            self.problems.append(wrong_ttl(ttl, f', or "{EACH}" if only rows that are given one have one'))
+            return NONE_US
+        return in_us(ttl)
 
 
 def all_of(given: Any) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Final
 
+from styx.model.lifetime import EXPIRE_FUNCTION
 from styx.values.codec import shown
 from styx.worker.events import CallGivenUp
 
@@ -35,6 +36,16 @@ class DeadCalls:
             return
         self._told[name] = (now_s, count)
         more = count - 1 - (0 if before is None else before[1])
+        others = f" ({more} others of it since this was last said)" if more else ""
+        if call.function == EXPIRE_FUNCTION:
+            _log.warning(
+                "what %s[%s] has kept for its ttl= could not be deleted: %s: %s%s. It stays, and this is tried again",
+                call.giver,
+                shown(call.giver_key),
+                *call.error,
+                others,
+            )
+            return
         _log.warning(
             "a call of %s on %s, given for later by %s[%s], was given up after %d attempts: %s: %s%s. It is kept among "
             "the dead calls of %s",
@@ -44,6 +55,6 @@ class DeadCalls:
             shown(call.giver_key),
             call.attempts,
             *call.error,
-            f" ({more} others of it since this was last said)" if more else "",
+            others,
             call.giver,
         )

@@ -1,5 +1,5 @@
 """The conversion of a slot's tables to another version of the app: tables renamed and dropped, values by `migrate=`,
-views made anew.
+views made anew, and the ends of lives.
 
 It happens while a generation of the new version loads its state. The same state always gives the same result, however
 often and wherever it is converted, so a crash amid it is repaired by doing it again. Pure; the tables are not changed.
@@ -20,6 +20,7 @@ from styx.model.row_store import SERIAL_PREFIX
 from styx.model.sequence import decode_number, encode_number, table_of
 from styx.model.table_names import entry_name, owner_of, row_table
 from styx.relational.table import Table
+from styx.schema.lifetimes import lifetimes
 from styx.schema.state_reading import Declared, Misfit, StateReader
 from styx.schema.view_rebuilding import rebuilt_views, views_gone
 
@@ -70,7 +71,9 @@ def conversion(app: App, tables: Tables, limits: Limits) -> Conversion:
     for numbered in app.tables.values():
         if numbered.auto == "serial" and (passed := _passed(numbered, present, writes)):
             writes.setdefault(table_of(numbered.operator), {}).update(passed)
-    writes.update(rebuilt_views(app, _after(present, writes, dropped)))
+    after = _after(present, writes, dropped)
+    writes.update(rebuilt_views(app, after))
+    writes.update(lifetimes(app, after, renamed))
     return Conversion(writes, renamed, dropped)
 
 

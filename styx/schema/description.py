@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from datetime import timedelta
 from typing import Final
 
 import msgspec
@@ -26,6 +27,7 @@ from styx.relational.columns import Column
 from styx.relational.partition_index import PartitionIndex
 from styx.relational.row_indexes import RowIndex
 from styx.relational.table import Table
+from styx.relational.time_to_live import EACH
 from styx.relational.view import View
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]++")
@@ -35,7 +37,7 @@ _KEY_PARTS: Final = {"str": str, "int": int}
 class TableDescription(msgspec.Struct, frozen=True, kw_only=True):
     """One table of an operator. `columns` are those of the row type with what they are compared as, `key` those of the
     primary key; `indexes`, `checks`, `references` and `views` describe what else is declared. `auto`: how keys are
-    made; `was`: the name that it had before; `migrate`: whether it has its own one.
+    made; `ttl`: how long rows live; `was`: the name that it had before; `migrate`: whether it has its own one.
     """
 
     key: list[str]
@@ -46,6 +48,7 @@ class TableDescription(msgspec.Struct, frozen=True, kw_only=True):
     views: list[str] = []
     was: str = ""
     auto: str = ""
+    ttl: str = ""
     migrate: bool = False
 
 
@@ -54,6 +57,7 @@ class OperatorDescription(msgspec.Struct, frozen=True, kw_only=True):
 
     `key_type` is `str`, `int` or such as `(int, str)`; `partition_key` and `migrate` say whether the operator has its
     own one. `hints` names what functions were registered with, of those that were. `tables` are by their own names.
+    `ttl`: how long the entities' values live, "" if they do not end.
     """
 
     n_partitions: int | None
@@ -63,6 +67,7 @@ class OperatorDescription(msgspec.Struct, frozen=True, kw_only=True):
     migrate: bool = False
     hints: dict[str, list[str]] = {}
     tables: dict[str, TableDescription] = {}
+    ttl: str = ""
 
 
 class AppDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -230,6 +235,7 @@ def _describe_operator(operator: Operator) -> OperatorDescription:
     return OperatorDescription(
         n_partitions=operator.n_partitions,
         key_type=operator.key_type.name,
+        ttl=_described_ttl(operator.ttl_us, operator.ttl_us > 0),
         partition_key=operator.key_space.partition_key is not None,
         functions={
             name: [_described(parameter) for parameter in function.signature.parameters]
@@ -262,9 +268,16 @@ def _describe_table(table: Table) -> TableDescription:
         ],
         views=[_describe_view(view) for view in table.views],
         auto=table.auto or "",
+        ttl=_described_ttl(table.ttl_us, table.fades),
         was=table.was,
         migrate=table.migration is not None,
     )
+
+
+def _described_ttl(ttl_us: int, fades: bool) -> str:
+    if not fades:
+        return ""
+    return str(timedelta(microseconds=ttl_us)) if ttl_us else EACH
 
 
 def _type_of(column: Column) -> str:

@@ -19,6 +19,7 @@ from styx.errors import FunctionTooLong, describe
 from styx.model.agenda import decode_entry
 from styx.model.app import App
 from styx.model.internal_operator import is_internal
+from styx.model.lifetime import life_of
 from styx.model.limits import Limits
 from styx.model.operator import Operator
 from styx.model.table_names import (
@@ -199,6 +200,8 @@ class StateCheck:
     def _look_at_calls(self, name: str, table: Table, keys: list[Any]) -> None:
         for key in keys:
             entry = decode_entry(table[key])
+            if life_of(entry) is not None:
+                continue
             called = self.app.operators.get(entry.operator)
             if called is None or not called.has(entry.function):
                 self._offends(

@@ -185,6 +185,7 @@ class SerialReference:
             rows = tables.get(declared.full_name, {}).items()
             tables[consequence.entries.full_name] = consequence.derived(rows)
         self.state = {(name, key): data for name, table in tables.items() for key, data in table.items()}
+        self.given.update({due_of(data)[1]: each for each, data in self.state.items() if holds_agenda(each[0])})
 
     def _read_all(self, name: str, table: dict[Any, bytes], tables: dict[str, dict[Any, bytes]]) -> None:
         """Reads all values or rows of a table; raises `ValueError` for one that the version cannot use."""

@@ -15,8 +15,9 @@ from msgspec.structs import astuple
 from styx.messages import Request, decode_request, encode_request
 from styx.model.agenda import dead_of, decode_dead, decode_entry, entry_key
 from styx.model.app import App
-from styx.model.delivery import DEAD, delivery_function, delivery_request, entry_of, put_off_request
+from styx.model.delivery import DEAD, KEPT, delivery_function, delivery_request, entry_of, put_off_request
 from styx.model.function_spec import PUT_OFF_FUNCTION
+from styx.model.lifetime import EXPIRE_FUNCTION
 from styx.protocol.manifest import PendingTransaction
 from styx.state.due_calls import DueCall
 from styx.state.slot_state import SlotState
@@ -136,18 +137,24 @@ class Deliveries:
         return False
 
     def _note_dead(self, root: RootTransaction) -> None:
-        """Notes the call if `root` has given it up."""
+        """Notes the call if `root` has given it up, or could not delete what has come to the end of its life."""
         assert root.function is not None
-        if root.function.name != PUT_OFF_FUNCTION or decode_plain(root.result or b"\xc0")[0] != DEAD:
+        if root.function.name != PUT_OFF_FUNCTION:
             return
         request = decode_request(root.payload)
+        ended, *error = decode_plain(root.result or b"\xc0")
+        if ended == KEPT:
+            name, entity = request.operator, root.key
+            self._given_up.append(CallGivenUp(name, entity, name, EXPIRE_FUNCTION, entity, 1, (error[0], error[1])))
+        if ended != DEAD:
+            return
         dead = (
             self._states[root.slot].table(dead_of(request.operator)).read(NEWEST, entry_key(root.key, str(root.entry)))
         )
         if dead is not None:
-            entry, _, error = astuple(decode_dead(dead))
+            entry, _, why = astuple(decode_dead(dead))
             self._given_up.append(
-                CallGivenUp(request.operator, root.key, entry.operator, entry.function, entry.key, entry.attempt, error)
+                CallGivenUp(request.operator, root.key, entry.operator, entry.function, entry.key, entry.attempt, why)
             )
 
     def take_given_up(self) -> list[CallGivenUp]:

@@ -404,7 +404,9 @@ class WakeAt:
 
 @dataclass(slots=True)
 class CallGivenUp:
-    """A call that an entity of `giver` gave for later has aborted at its last attempt, with this (type, message)."""
+    """A call that an entity of `giver` gave for later has aborted at its last attempt, with this (type, message). If
+    `function` is `EXPIRE_FUNCTION`, a value or row of that entity could not be deleted, and that is tried again.
+    """
 
     giver: str
     giver_key: Any

@@ -15,7 +15,6 @@ from styx.model.operator import Operator
 CHARGES_VARIABLE: Final = "STYX_TEST_CHARGES"
 
 till = Operator("till", key_type=str)
-app = App("charging", [*chaos_app.app.operators.values(), till])
 
 
 def charge(amount: int, idempotency_key: str) -> int:
@@ -34,3 +33,6 @@ async def pay(ctx: Context, amount: int) -> int:
     total: int = (await ctx.get() or 0) + await ctx.call_external(charge, amount)
     await ctx.put(total)
     return total
+
+
+app = App("charging", [*chaos_app.app.operators.values(), till])

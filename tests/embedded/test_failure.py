@@ -34,7 +34,6 @@ pytestmark = pytest.mark.anyio
 
 
 slow = styx.Operator("slow")
-externals_app = styx.App("slow", [slow])
 
 
 async def _never() -> None:
@@ -44,6 +43,9 @@ async def _never() -> None:
 @slow.register
 async def wait(ctx: styx.Context) -> None:
     await ctx.call_external(_never)
+
+
+externals_app = styx.App("slow", [slow])
 
 
 @pytest.fixture(autouse=True)

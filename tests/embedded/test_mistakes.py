@@ -101,9 +101,6 @@ async def outside(ctx: Context) -> None:
     await ctx.call_external(falls)
 
 
-app = App("bank", operators=[account])
-
-
 class Unreadable(type):
     def __getattribute__(cls, name: str) -> Any:
         if name in ("__module__", "__name__", "__qualname__"):
@@ -139,6 +136,9 @@ async def raises_untraced(ctx: Context) -> None:
 @account.register
 async def awaits_unnamed(ctx: Context) -> None:
     await Awaited()
+
+
+app = App("bank", operators=[account])
 
 
 def kept(client: EmbeddedClient) -> list[dict[str, Any]]:

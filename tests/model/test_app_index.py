@@ -38,7 +38,6 @@ users = group.table(
     ],
 )
 ask = Operator("ask")
-app = App("users", [group, ask])
 A, B = ("a", 1), ("b", 2)
 
 
@@ -133,6 +132,9 @@ async def forgets(ctx: Context) -> None:
 @ask.register
 async def asks_partitions(ctx: Context) -> None:
     await ctx.call_all(group, looks_up)
+
+
+app = App("users", [group, ask])
 
 
 async def failure(cluster: EmbeddedCluster, operator: Operator, key: Any, function: Any, *args: Any) -> str:

@@ -42,10 +42,10 @@ class Shop:
         checks = Check("not 9", lambda row: row.product != 9)
         references = [Ref("product", product, on_delete), Ref(("product", "sku"), stock, on_delete)]
         self.lines = cart.table("lines", Row, key="number", references=references, checks=checks)
-        self.app = App("shop", [product, cart])
 
         self._register_products()
         self._register_carts()
+        self.app = App("shop", [product, cart])
 
     def _register_products(self) -> None:
         product, stock = self.product, self.stock

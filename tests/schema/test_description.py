@@ -50,6 +50,7 @@ def test_an_app_described() -> None:
                 "migrate": False,
                 "hints": {},
                 "tables": {},
+                "ttl": "",
             }
         },
         "drops": [],
