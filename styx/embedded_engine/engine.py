@@ -244,7 +244,7 @@ class EmbeddedEngine:
         )
         passes.start(worker.step, coordinator.step, made_of)
         self._snapshot_timer: asyncio.TimerHandle | None = None
-        self._awaited: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self._awaited: list[tuple[Callable[[], bool], asyncio.Future[bool]]] = []
 
     def _read_metadata(self) -> Started:
         started, damaged, generations = read_beginning(self._storage.store, self.log)
@@ -294,7 +294,7 @@ class EmbeddedEngine:
             self._snapshot_timer = self._loop.call_later(self.snapshot_interval, self._tick)
         for condition, future in self._awaited:
             if not future.done() and condition():
-                future.set_result(None)
+                future.set_result(True)
         return self._log.pending
 
     def _recover_further(self) -> None:
@@ -450,12 +450,13 @@ class EmbeddedEngine:
         self._storage.crash()
 
     async def _until(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Waits until a pass leaves `condition` true or the engine ends; whether it is true then."""
+        """Waits until a pass leaves `condition` true or the engine ends; whether it was true then."""
         if not condition() and not self._passes.stopped:
             awaited = (condition, self._loop.create_future())
             self._awaited.append(awaited)
             try:
-                await asyncio.wait_for(awaited[1], seconds)
+                if await asyncio.wait_for(awaited[1], seconds):
+                    return True  # by now a call may be due that was not then
             except TimeoutError:
                 pass
             finally:
@@ -477,7 +478,7 @@ class EmbeddedEngine:
         self._intake.end(reason)
         for _, future in self._awaited:
             if not future.done():
-                future.set_result(None)
+                future.set_result(False)
         try:
             self.worker.executor.end()
         except Exception:  # noqa: BLE001 - logged; the engine is ending, maybe because of this very fault

@@ -6,14 +6,14 @@ app lacks their table and does not drop them, or looks for them by another prima
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from styx.embedded_engine.app_record import AppRecord, is_code_of, placements
 from styx.model.app import App
 from styx.model.internal_operator import is_internal
 from styx.model.placement import Misplaced, first_misplaced, misplaced
-from styx.model.table_names import entities_of, holds_rows, owner_of
+from styx.model.table_names import entities_of, holds_agenda, holds_dead, holds_rows, holds_values, owner_of
 from styx.schema.description import AppDescription, OperatorDescription, describe, refusal_of_tables
 from styx.values.codec import shown
 
@@ -21,6 +21,10 @@ Table = Mapping[Any, bytes]
 Tables = Mapping[int, Mapping[str, Table]]
 """State by slot and operator."""
 NOTHING_CHANGED = "Nothing was changed."
+_ENTITIES: Final = ("entity", "entities")
+_PARTS: Final = ("sequence or row", "sequences and rows")
+_CALLS: Final = ("call for later", "calls for later")
+_DEAD: Final = ("dead call", "dead calls")
 _UNSTABLE = (
     "partition_key gives another value for the same key than in the process that stored the data. It must be the same "
     "in every process: hash() of a str, id() and the order of a set are not; zlib.crc32(key.encode()) is"
@@ -28,15 +32,17 @@ _UNSTABLE = (
 
 
 class _Stored(NamedTuple):
-    """How many entities an operator has, or else how many sequences and rows of them; the key of one, and its slot."""
+    """How many entities an operator has, or else how much else of them: `kind` is what, one of it and many of it; the
+    key of one, and its slot.
+    """
 
     entries: int
     key: Any
     slot: int
-    values: bool
+    kind: tuple[str, str]
 
     def __str__(self) -> str:
-        one, many = ("entity", "entities") if self.values else ("sequence or row", "sequences and rows")
+        one, many = self.kind
         return f"{self.entries} {one if self.entries == 1 else many}, {shown(self.key)} for example"
 
 
@@ -150,13 +156,19 @@ def _example(app: App, name: str, tables: Tables, n_slots: int) -> str | None:
 
 
 def _stored(tables: Tables, operator: str) -> _Stored | None:
-    found = values = [(slot, table) for slot, name, table in _all(tables) if name == operator]
-    if not values:  # an entity can have sequences or rows alone
-        found = [(slot, table) for slot, name, table in _all(tables) if owner_of(name) == operator]
-    if not found:
-        return None
-    slot, first = found[0]
-    return _Stored(sum(len(table) for _, table in found), next(iter(first)), slot, bool(values))
+    own = [(slot, name, table) for slot, name, table in _all(tables) if owner_of(name) == operator]
+    kinds: tuple[tuple[Callable[[str], bool], tuple[str, str]], ...] = (
+        (holds_values, _ENTITIES),
+        (lambda name: not holds_agenda(name) and not holds_dead(name), _PARTS),
+        (holds_agenda, _CALLS),
+        (holds_dead, _DEAD),
+    )
+    for is_one, kind in kinds:  # an entity can have sequences, rows or calls for later alone
+        found = [(slot, table) for slot, name, table in own if is_one(name)]
+        if found:
+            slot, first = found[0]
+            return _Stored(sum(len(table) for _, table in found), next(iter(first)), slot, kind)
+    return None
 
 
 def _all(tables: Tables) -> Iterator[tuple[int, str, Table]]:

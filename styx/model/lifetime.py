@@ -38,6 +38,8 @@ EXPIRE_FUNCTION: Final = "<expire>"
 """Stands in an entry that ends a life in the place of the function; no function can have its name."""
 PAUSE_US: Final = 1_000_000
 """The first pause before another attempt to delete what could not be deleted; each further one is twice as long."""
+LONG_AGO_US: Final = 1
+"""Due, but not at once as a call after commit is, which needs no time."""
 AS_BEFORE: Final = -1
 """Said of a row whose columns are changed: it lives as long again as was said when it was put."""
 
@@ -156,10 +158,11 @@ def _live(context: Context, operator: str, key: Any, last: str, life: Life) -> N
 
 
 def first_entry(table: str, key: tuple[str | int, ...], operator: str, entity: Any, life: Life) -> AgendaEntry:
-    """The entry under `key` of a `table` for what was there before it was to live for a time: due at once, its delivery
-    begins the life. So no clock is needed where it is made, and it is the same however often it is made.
+    """The entry under `key` of a `table` for what was there before it was to live for a time: its delivery, as soon as
+    the worker was told the time, begins the life. So no clock is needed where it is made, and it is the same however
+    often it is made.
     """
-    return _ending(AT_ONCE, entry_id(0, False, 0, _encode([table, key]), 0), AT_ONCE, operator, entity, life)
+    return _ending(LONG_AGO_US, entry_id(0, False, 0, _encode([table, key]), 0), AT_ONCE, operator, entity, life)
 
 
 def _ending(due_us: int, its_id: str, given_us: int, operator: str, entity: Any, life: Life) -> AgendaEntry:

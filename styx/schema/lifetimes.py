@@ -72,7 +72,7 @@ def _changed(app: App, operator: Operator, agenda: Mapping[Any, bytes], renamed:
 
 
 def _moved(entry: AgendaEntry, life: Life) -> AgendaEntry:
-    due_us = AT_ONCE if entry.given_us == AT_ONCE else entry.given_us + life.ttl_us
+    due_us = entry.due_us if entry.given_us == AT_ONCE else entry.given_us + life.ttl_us
     return replace(entry, due_us=due_us, params=encode_life(life))
 
 

@@ -35,6 +35,7 @@ from styx.model.table_names import (
 from styx.schema.conversion import renames
 from styx.schema.description import table_gone
 from styx.schema.parents import Needed, There, needed_by, those_there
+from styx.schema.pending_calls import why_not_made
 from styx.schema.row_rules import RowRules
 from styx.schema.state_findings import OFFENDERS_SHOWN, StateFindings, together
 from styx.schema.state_reading import Misfit, Reading, StateReader
@@ -198,17 +199,22 @@ class StateCheck:
             self._look_at_values(operator, name, table, self._found(slot, operator, name, keys))
 
     def _look_at_calls(self, name: str, table: Table, keys: list[Any]) -> None:
+        guard, look = self._guard, partial(why_not_made, self.app)
         for key in keys:
             entry = decode_entry(table[key])
             if life_of(entry) is not None:
                 continue
             called = self.app.operators.get(entry.operator)
-            if called is None or not called.has(entry.function):
-                self._offends(
-                    name,
-                    key,
-                    f": it calls {entry.operator}.{entry.function} later, which the new version does not have",
-                )
+            try:
+                if guard is None or called is None:
+                    why = look(entry)
+                else:
+                    why = guard.run(called, entry.function, entry.key, look, entry)
+            except FunctionTooLong as error:
+                self._does_not_end(name, key, error)
+                return
+            if why is not None:
+                self._offends(name, key, f": {why}")
 
     def _look_at_values(self, operator: Operator, name: str, table: Table, keys: list[Any]) -> None:
         reader = self._readers[name]

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from styx.model.table_names import holds_rows
+from styx.model.table_names import holds_agenda, holds_rows
 from styx.schema.parents import Needed, There, missing
 from styx.schema.unique_values import Values, same_values
 
@@ -23,6 +23,10 @@ _ADVICE: Final = (
 _ADVICE_OF_ROWS: Final = (
     "Give every new column a default, convert rows with operator.table(..., migrate=), or mend them with a function of "
     "the version that runs: see docs/change-a-table.md"
+)
+_ADVICE_OF_CALLS: Final = (
+    "Calls for later are made by the version that runs when they are due. Keep what they call until they are made, or "
+    'withdraw them with ctx.cancel: see "Calls for later" in docs/programming.md'
 )
 
 
@@ -55,9 +59,12 @@ class StateFindings(msgspec.Struct, array_like=True, frozen=True):
         more = self.offenders - len(self.first)
         counts = f"{self.offenders:,} of {self.checked:,} stored {self._kind} do not fit the new version"
         rest = [f"  … and {more:,} more"] if more else []
-        of_rows = [holds_rows(line.partition("[")[0]) for line in self.first]
-        advice = [_ADVICE_OF_ROWS] if all(of_rows) else [_ADVICE]
-        advice += [_ADVICE_OF_ROWS] if any(of_rows) and not all(of_rows) else []
+        names = [line.partition("[")[0] for line in self.first]
+        of_calls = [name for name in names if holds_agenda(name)]
+        of_rows = [name for name in names if holds_rows(name)]
+        advice = [_ADVICE] if len(of_calls) + len(of_rows) < len(names) else []
+        advice += [_ADVICE_OF_ROWS] if of_rows else []
+        advice += [_ADVICE_OF_CALLS] if of_calls else []
         return "\n".join([f"{counts}:", *(f"  {line}" for line in self.first), *rest, *advice])
 
     def notes(self) -> list[str]:
@@ -74,7 +81,10 @@ class StateFindings(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def _kind(self) -> str:
-        return "entities and rows" if self.rows else "entities"
+        kinds = ["entities"]
+        kinds += ["rows"] if self.rows else []
+        kinds += ["calls for later"] if any(holds_agenda(line.partition("[")[0]) for line in self.first) else []
+        return " and ".join([", ".join(kinds[:-1]), kinds[-1]] if kinds[1:] else kinds)
 
 
 def _type(name: str) -> str:

@@ -109,7 +109,7 @@ def check_history(
     Raises `SerializabilityViolation` with the first difference in serial order.
     """
     reference = SerialReference(app, limits, n_slots, externals)
-    reference.state.update(initial_state or {})
+    reference.begin_with(initial_state or {})
     history = _History(app, requests, list(replies), versions, around)
     report = history.replay(reference)
     if final_state is not None and final_state != reference.state:

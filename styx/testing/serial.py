@@ -157,6 +157,11 @@ class SerialReference:
         key = operator.check_key(request.key)
         return Target(delivery_function(operator, request.function), key, operator.slot_of(key, self.n_slots))
 
+    def begin_with(self, state: Mapping[Entity, bytes]) -> None:
+        """This is there, beside what is there already: also calls for later, which are delivered from here on."""
+        self.state.update(state)
+        self.given.update({due_of(data)[1]: each for each, data in state.items() if holds_agenda(each[0])})
+
     def begin_version(self, app: App) -> None:
         """Another version of the app runs from here on, and converts what its `migrate=` is for.
 
@@ -184,8 +189,8 @@ class SerialReference:
             assert consequence.entries is not None
             rows = tables.get(declared.full_name, {}).items()
             tables[consequence.entries.full_name] = consequence.derived(rows)
-        self.state = {(name, key): data for name, table in tables.items() for key, data in table.items()}
-        self.given.update({due_of(data)[1]: each for each, data in self.state.items() if holds_agenda(each[0])})
+        self.state = {}
+        self.begin_with({(name, key): data for name, table in tables.items() for key, data in table.items()})
 
     def _read_all(self, name: str, table: dict[Any, bytes], tables: dict[str, dict[Any, bytes]]) -> None:
         """Reads all values or rows of a table; raises `ValueError` for one that the version cannot use."""

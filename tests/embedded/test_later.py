@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -192,3 +193,42 @@ async def test_no_client_can_deliver() -> None:
         for name in ("<deliver>", "<put off>"):
             with pytest.raises(styx.RequestRejected, match="no function"):
                 await client.call(order, "a", name)
+
+
+def shop(*operators: Operator, function: str = "send") -> App:
+    """A version of an app: its `order` entities, if they are given, give calls of `mail`."""
+
+    async def post(ctx: Context, text: str) -> None:
+        await ctx.put(text)
+
+    async def give(ctx: Context) -> None:
+        ctx.after(timedelta(hours=1), "mail", "send", "ada", ("hello",))
+
+    post.__name__ = function
+    for operator in operators:
+        operator.register(post if operator.name == "mail" else give)
+    return App("shop", operators)
+
+
+@pytest.mark.parametrize(
+    ("operators", "function", "text"),
+    [
+        (["order", "mail"], "post", "it calls mail.send later, which the new version does not have"),
+        (["order"], "send", "it calls mail.send later, which the new version does not have"),
+        (["mail"], "send", r"the data has 12 calls for later, \('o\d+', '\w+\.\w+'\) for example, of operator 'order'"),
+    ],
+)
+async def test_a_version_that_cannot_make_what_was_given_is_refused(
+    tmp_path: Path, operators: list[str], function: str, text: str
+) -> None:
+    async with styx.embedded(shop(Operator("order"), Operator("mail")), tmp_path) as client:
+        for number in range(12):
+            await client.call("order", f"o{number}", "give")
+    with pytest.raises(styx.ConfigurationError) as refused:
+        async with styx.embedded(shop(*map(Operator, operators), function=function), tmp_path):
+            pass
+    told = str(refused.value)
+    assert re.search(text, told)
+    assert told.count("it calls") in (0, 10)
+    async with styx.embedded(shop(Operator("order"), Operator("mail")), tmp_path) as client:
+        assert client.engine.worker.given_for_later == 12
