@@ -383,7 +383,7 @@ class EmbeddedEngine:
         self._log.ahead_us = self.ahead_us
         told_us = self.now_us()
         self._passes.to_worker(ClockTold(told_us))
-        await self._until(lambda: self.worker.told_us >= told_us, CLOSE_SECONDS_MAX)
+        await self._until(lambda: self.worker.deliveries.now_us >= told_us, CLOSE_SECONDS_MAX)
 
     async def flushed(self, timeout: float = CLOSE_SECONDS_MAX) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
         """Waits until everything in the log so far is durable, replies included: they are given before that."""

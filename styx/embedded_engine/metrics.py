@@ -100,6 +100,7 @@ def _transactions(engine: EmbeddedEngine) -> Iterator[_Metric]:
         [(f'{{function="{n}"}}', c) for n, c in dead.items()],
     )
     yield _gauge(*families.GIVEN_FOR_LATER, worker.given_for_later)
+    yield _gauge(*families.OVERDUE, worker.deliveries.overdue_us(engine.now_us()) / 1e6)
     yield _counter(*families.EPOCHS, counters.epochs)
     yield _counter(*families.POISON, counters.poison)
     yield _gauge("styx_epoch_size", "Transactions in the last epoch.", counters.epoch_size)

@@ -26,6 +26,7 @@ EVENT_DIFFERENCES: Final = Family(
 )
 EVENTS_WAITING: Final = Family("styx_events_waiting_bytes", "Bytes of events that are not committed to their logs yet.")
 GIVEN_FOR_LATER: Final = Family("styx_given_for_later", "Calls that were given for later and have not been made.")
+OVERDUE: Final = Family("styx_later_overdue_seconds", "For how long the oldest of these calls has been due.")
 PATCH_ROUNDS: Final = Family("styx_patch_rounds_total", "Rounds of lock phases in which calls between slots changed.")
 GIVEN_UP: Final = Family(
     "styx_given_up_transactions_total", "Transactions carried because calls between slots went on changing."

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, NamedTuple
 
-from styx.model.agenda import AT_ONCE, due_of
+from styx.model.agenda import AT_ONCE, decode_entry, due_of
 
 _SLACK: Final = 1_000
 """Places that may be outdated before the order is made anew, beside twice as many as it had when it was made."""
@@ -108,6 +108,17 @@ class DueCalls:
         """When the next timer is due, in microseconds since 1970; None without one."""
         place = self._next(self._timers)
         return None if place is None else place[0]
+
+    @property
+    def oldest_us(self) -> int | None:
+        """Since when the first call is due, or will be; one that is due as soon as possible since it was given."""
+        place, next_us = self._next(self._at_once), self.next_us
+        if place is None:
+            return next_us
+        data = self._find(place[2], place[3])
+        assert data is not None, "a place of an entry that has gone"
+        given_us = decode_entry(data).given_us
+        return given_us if next_us is None else min(given_us, next_us)
 
     def has_due(self, now_us: int) -> bool:
         """Whether `take` would give an entry."""

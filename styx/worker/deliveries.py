@@ -78,6 +78,12 @@ class Deliveries:
         orders = [state.due_calls for state in self._states.values() if state.due_calls is not None]
         return min([next_us for order in orders if (next_us := order.next_us) is not None], default=None)
 
+    def overdue_us(self, now_us: int) -> int:
+        """For how long the call has been due, at `now_us`, that waits longest; 0 if none is due."""
+        orders = [state.due_calls for state in self._states.values() if state.due_calls is not None]
+        oldest = [oldest_us for order in orders if (oldest_us := order.oldest_us) is not None]
+        return max(0, now_us - min(oldest, default=now_us))
+
     def waiting(self) -> int:
         """The calls that were given and not made, on all slots."""
         return sum(state.agenda_length() for state in self._states.values())

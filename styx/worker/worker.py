@@ -27,6 +27,7 @@ from styx.protocol.messages import (
     Validate,
 )
 from styx.state.slot_state import SlotState, holdings, rows_held
+from styx.worker.deliveries import Deliveries
 from styx.worker.epoch import Epoch, Watch
 from styx.worker.events import (
     CheckFurther,
@@ -207,9 +208,9 @@ class Worker:
         return self._generation.intake.deliveries.waiting()
 
     @property
-    def told_us(self) -> int:
-        """The latest time that it was told, in microseconds since 1970."""
-        return self._now_us
+    def deliveries(self) -> Deliveries:
+        """The calls that were given for later, and the latest time that it was told."""
+        return self._generation.intake.deliveries
 
     @property
     def due(self) -> bool:

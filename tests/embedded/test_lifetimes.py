@@ -187,18 +187,17 @@ async def test_random_requests_and_times(seed: int) -> None:
 
     async def one(cluster: EmbeddedCluster) -> None:
         key, page = (rng.randrange(3), rng.choice("xy")), rng.choice(["home", "help"])
-        name, *arguments = rng.choice(
-            [
-                ("log_in", rng.random()),
-                ("log_out",),
-                ("visit", page),
-                ("visit", page, rng.randrange(1, 9)),
-                ("again", page),
-                ("leave", page),
-                ("touch_all",),
-                ("look",),
-            ]
-        )
+        requests: list[tuple[str, list[Any]]] = [
+            ("log_in", [rng.random()]),
+            ("log_out", []),
+            ("visit", [page]),
+            ("visit", [page, rng.randrange(1, 9)]),
+            ("again", [page]),
+            ("leave", [page]),
+            ("touch_all", []),
+            ("look", []),
+        ]
+        name, arguments = rng.choice(requests)
         if rng.random() < 0.1:
             await cluster.request("diary", "d", "note", rng.randrange(3), *rng.choice([key, (None, None)]))
         await cluster.request("session", key, name, *arguments)
@@ -237,3 +236,13 @@ async def test_a_version_that_is_deployed_gives_what_was_there_its_time(tmp_path
 async def advance(client: EmbeddedClient, by: timedelta) -> None:
     await client.engine.set_forward(by // timedelta(microseconds=1))
     assert await client.engine.settled(60)
+
+
+async def test_metrics_say_how_late_calls_are() -> None:
+    async with embedded_cluster(site()) as cluster:
+        await cluster.call("session", A, "log_in")
+        now_us = cluster.engine.now_us()
+        deliveries = cluster.engine.worker.deliveries
+        assert deliveries.overdue_us(now_us) == 0
+        assert deliveries.overdue_us(now_us + 3_601_000_000) in range(1_000_000, 2_000_000)
+        assert "styx_later_overdue_seconds 0" in cluster.engine.metrics()

@@ -42,6 +42,18 @@ def test_timers_come_by_time_and_then_by_id() -> None:
     assert taken(state, 30) == ["d"]
 
 
+def test_the_oldest_call_is_the_one_that_has_been_due_longest() -> None:
+    state = SlotState()
+    given(state, ("timer", 20))
+    assert state.due_calls is not None
+    assert state.due_calls.oldest_us == 20
+    at_once = AgendaEntry(AT_ONCE, "at once", 7, "mail", "send", "a", b"\x90", 5, 1)
+    state.table(AGENDA).write(1, ("a", "at once"), encode_entry(at_once))
+    assert state.due_calls.oldest_us == 7
+    assert taken(state, 20) == ["at once", "timer"]
+    assert state.due_calls.oldest_us is None
+
+
 def test_calls_after_commit_and_timers_share_the_room() -> None:
     state = SlotState()
     given(state, *[(f"n{i}", AT_ONCE) for i in range(6)], *[(f"t{i}", 5) for i in range(6)])

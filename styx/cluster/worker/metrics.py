@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from prometheus_client.core import Metric
 
 from styx.cluster.worker.epoch_watch import Span
+from styx.host.alarm import wall_clock_us
 from styx.metrics import families
 from styx.metrics.exposition import Exposition, counter, counters, gauge, gauges, histogram, histograms
 from styx.metrics.histogram import STORE_SECONDS, Histogram
@@ -163,6 +164,7 @@ def _place(process: WorkerProcess) -> Iterator[Metric]:
     yield gauges(*families.INDEXES, "table", {table: made for table, (_, made) in rows.items()})
     yield gauge("styx_backlog", "Requests fetched that no epoch has taken yet.", 0 if core is None else core.backlog)
     yield gauge(*families.GIVEN_FOR_LATER, 0 if core is None else core.given_for_later)
+    yield gauge(*families.OVERDUE, 0 if core is None else core.deliveries.overdue_us(wall_clock_us()) / 1e6)
     yield gauge(
         *families.UNFINISHED,
         0 if core is None else core.unfinished,
