@@ -31,6 +31,7 @@ An entity's state is a number, a counter and a note.
     ["unique"]                   the note becomes ctx.unique_id() and the register a part of it
     ["uuid"]                     the note becomes ctx.uuid() and the register a part of it
     ["rows", name, …]            a step on the entity's rows: `proof.row_steps`
+    ["lives", mode, k, what, n]  a step on an entity that lives for a time: `proof.life_steps`
     ["links", name, …]           a step on its rows that refer to other entities: `proof.link_steps`
     ["all", mode, index, steps]  the steps on each partition of an operator: `proof.partition_steps`; "sync": register =
                                  their results in one number
@@ -55,6 +56,7 @@ import msgspec
 from proof.bank import account
 from proof.emit_steps import EVENTS, emit, emit_at
 from proof.later_steps import give
+from proof.life_steps import fleeting, live
 from proof.link_steps import LINK_STEPS, declare_links
 from proof.partition_steps import Sweep
 from proof.poisons import POISONS
@@ -313,6 +315,11 @@ async def _later(program: Program, ms: int, n: int, target: list[Any], steps: li
     give(program.ctx, ms, n, *program.target(*target), steps)
 
 
+async def _lives(program: Program, mode: str, key: int, what: str, n: int) -> None:
+    result = await live(program.ctx, mode, key, what, n)
+    program.register = program.register if result is None else result % MODULUS
+
+
 async def _withdraw(program: Program, n: int) -> None:
     program.register = int(await program.ctx.cancel(f"t{n}"))
 
@@ -396,6 +403,7 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "cancel": _withdraw,
     "emit": _emit,
     "emit at": _emit_at,
+    "lives": _lives,
     "links": _links,
     "all": _all,
     "survey": _survey,
@@ -452,6 +460,6 @@ for _operator in PROGRAMMED:
     _operator.register(read_only=True)(look)
     register_sweeps(_operator)
 
-app = App("chaos", [text, number, pair, account])
-emitting = App("chaos", [text, number, pair, account], events=EVENTS)
+app = App("chaos", [text, number, pair, account, fleeting])
+emitting = App("chaos", [text, number, pair, account, fleeting], events=EVENTS)
 """The same app with events, for programs that emit some."""

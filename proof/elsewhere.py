@@ -78,6 +78,7 @@ def kinds_plan(seed: int) -> SimulationPlan:
         odd=0.4,
         laters=0.3,
         emits=0.0,
+        lives=0.2,
         halts=rng.choice([0.0, 0.0, 0.3]),
         patch_rounds=rng.choice([(16, 8, 8), (16, 8, 8), (3, 2, 1), (1, 1, 1), (2, 1, 3)]),
         epoch_transactions_max=rng.choice([10, 40, 1000]),

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from proof.emit_steps import emit_step
 from proof.later_steps import later_step
+from proof.life_steps import life_step
 from proof.odd_calls import CALLS, arguments_of, with_odd_calls
 from proof.random_links import random_links
 from proof.random_looks import looking_step, random_look
@@ -118,7 +119,10 @@ class Clients:
         if laters.random() < plan.laters:
             request = _with_step(request, laters, later_step)
         emits = Random(f"emits of {request.request_id} {plan.seed}")
-        return _with_step(request, emits, emit_step) if emits.random() < plan.emits else request
+        if emits.random() < plan.emits:
+            request = _with_step(request, emits, emit_step)
+        lives = Random(f"lives of {request.request_id} {plan.seed}")
+        return _with_step(request, lives, life_step) if lives.random() < plan.lives else request
 
     def _near(self, request: Request) -> Request:
         """A local request, with steps from generators of its own."""

@@ -19,13 +19,14 @@ from msgspec.structs import replace
 
 from proof import chaos_app, spinning
 from proof.bank import money_made
+from proof.life_steps import fleeting
 from proof.link_steps import check_links
 from proof.simulation import event_log
 from proof.simulation.clients import Clients
 from proof.simulation.coordinator_process import CoordinatorProcess
 from proof.simulation.faults import Faults
 from proof.simulation.plan import SimulationPlan
-from proof.simulation.worker_process import WorkerProcess
+from proof.simulation.worker_process import CLOCK_AHEAD_US_MAX, WorkerProcess
 from proof.simulation.world import World
 from styx.coordinator.generation import Phase
 from styx.errors import FunctionTooLong, ReadOnlyViolation, StyxError
@@ -138,6 +139,8 @@ class Simulation:
         self.run_until(self._all_marked, self.world.time.now_s + PATIENCE_S)
         after = self.state()
         assert before == after, "the state after a recovery differs from the state before it"
+        left = [name for name, _ in after if name.startswith(fleeting.name)]
+        assert not left, f"{left} should have come to the end of its life"
         assert remembered == self._remembered(), "a recovery would forget other idempotency keys"
         return self._report(after, check)
 
@@ -315,6 +318,14 @@ class Simulation:
             if reply.sequence == reply.tid and reply.epoch <= before:
                 raise SerializabilityViolation(f"{reply} was sent behind a reply of epoch {before}")
 
+    def _check_times(self) -> None:
+        """No delivery is made before its time, by the clock of the process whose clock is the most ahead."""
+        for slot in range(self.plan.slots):
+            for record in self.world.log.records.read(Stream.REPLIES, slot, 0):
+                name = delivery_name(decode_reply(record.payload).request_id)
+                if name is not None and name.now_us > record.timestamp_us + CLOCK_AHEAD_US_MAX:
+                    raise SerializabilityViolation(f"{name} was made at {record.timestamp_us}, before its time")
+
     def _report(self, state: dict[tuple[str, Any], bytes], check: bool) -> SimulationReport:
         world, plan = self.world, self.plan
         records = world.log.records
@@ -340,6 +351,7 @@ class Simulation:
             partitions = [event_log.entries(records, slot) for slot in range(plan.slots)]
             events = event_log.check_events(partitions, history.emitted)
         self._check_real_time(replies)
+        self._check_times()
         if plan.profile.transfers and money_made(state):
             raise SerializabilityViolation("transfers have made or lost money")
         apps = world.versions.apps() if plan.cluster else {0: chaos_app.app}

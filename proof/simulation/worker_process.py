@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from random import Random
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
@@ -88,6 +88,13 @@ _decode_frame = msgspec.msgpack.Decoder(Frame).decode
 _decode_message: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
 
 
+CLOCK_STEP_US: Final = 370_000
+"""A process's clock is this much ahead of that of the one before, up to the third."""
+CLOCK_BEHIND_US: Final = 250_000
+"""The clock of the first process is so much behind."""
+CLOCK_AHEAD_US_MAX: Final = 2 * CLOCK_STEP_US - CLOCK_BEHIND_US
+
+
 class WorkerProcess:
     """One incarnation of a worker process. `alive` ends with a crash; a restart is another host."""
 
@@ -113,7 +120,7 @@ class WorkerProcess:
         self._inbox: deque[Event] = deque()
         self.core = Worker(worker, app, n_slots, limits)
         self._alarms = 0
-        self._clock_error_us = 370_000 * (worker % 3) - 250_000
+        self._clock_error_us = CLOCK_STEP_US * (worker % 3) - CLOCK_BEHIND_US
         self._halts = Random(f"{self.name} halts")
         self.stores_in(world.store.objects)
         self.poison: list[ReportPoison] = []

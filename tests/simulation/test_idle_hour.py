@@ -17,7 +17,9 @@ HOUR_S = 3600.0
 def two_bursts(seed: int) -> SimulationPlan:
     """Requests before and after an hour; no other fault, two workers."""
     plan = random_plan(seed, workers=2, faults=False)
-    return replace(plan, slots=4, bursts=30, duration_s=2.0, externals=0.0, faults=(Fault("idle hour", 1.0, 0.0),))
+    return replace(
+        plan, slots=4, bursts=30, duration_s=2.0, externals=0.0, lives=0.0, faults=(Fault("idle hour", 1.0, 0.0),)
+    )
 
 
 def lengths(simulation: Simulation) -> list[int]:
