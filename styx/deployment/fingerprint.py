@@ -47,8 +47,10 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
         digest.update(_encode((name, type_shape(operator.state_type), operator.migration is not None)))
         # A hint decides a transaction's place and outcome, and may be computed: no source shows it then.
         digest.update(_encode([(each, operator.functions[each].hints) for each in sorted(operator.functions)]))
+        if operator.ttl_us:  # an app without one keeps the digest that it has
+            digest.update(_encode(operator.ttl_us))
         on_partitions = operator.partitions.functions
-        if on_partitions:  # an app without any keeps the digest that it has
+        if on_partitions:  # likewise
             digest.update(_encode([(each, on_partitions[each].hints) for each in sorted(on_partitions)]))
     if app.tables or app.drops:  # likewise
         described = describe(app)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import msgspec
@@ -102,6 +103,7 @@ class Declaration(NamedTuple):
     hints: Mapping[str, dict[str, bool]] = {}
     partition_functions: Sequence[Callable[..., Any]] = ()
     tables: tuple[Table, ...] = ()
+    ttl: timedelta | None = None
 
 
 def declaration(operator: Operator) -> Declaration:
@@ -119,6 +121,7 @@ def declaration(operator: Operator) -> Declaration:
         {name: each.hints._asdict() for name, each in functions if each.hints != NO_HINTS},
         [declared_function(function) for function in operator.partitions.functions.values()],
         tuple(operator.tables.values()),
+        timedelta(microseconds=operator.ttl_us) if operator.ttl_us else None,
     )
 
 
@@ -146,6 +149,7 @@ def declare(declared: Iterable[tuple[Operator, Declaration]], tables: Mapping[in
             state_type=one.state_type,
             partition_key=one.partition_key,
             migrate=one.migrate,
+            ttl=one.ttl,
         )
         owners.update({id(table): (operator, one.tables) for table in one.tables})
     made: set[int] = set()

@@ -205,3 +205,33 @@ def test_references_to_others_are_rebuilt_in_whatever_order_operators_come(load:
         ]
         assert list(each.operators["parent"].tables) == ["first", "second"]
         assert len(each.operators["parent"].referrers) == 1
+
+
+LIVES = """
+from datetime import timedelta
+import msgspec
+from styx import App, Operator
+
+class Item(msgspec.Struct):
+    product: int
+
+cart = Operator("cart", ttl=timedelta(hours=1))
+cart.table("items", Item, key="product", ttl=timedelta(minutes=1))
+cart.table("given", Item, key="product", ttl="given")
+cart.table("plain", Item, key="product")
+app = App("shop", [cart])
+"""
+
+
+def test_times_to_live_are_in_a_package_and_in_a_fingerprint(load: Load) -> None:
+    app = load({"lives_0.py": LIVES}, "lives_0").app
+    unpacked = unpack(pack(app, SECRET), SECRET)
+    assert describe(unpacked) == describe(app)
+    assert unpacked.operators["cart"].ttl_us == 3_600_000_000
+    tables = {name: (table.fades, table.ttl_us) for name, table in unpacked.tables.items()}
+    assert tables == {"cart/items": (True, 60_000_000), "cart/given": (True, 0), "cart/plain": (False, 0)}
+    assert fingerprint(unpacked, []) == fingerprint(app, [])
+    changes = ((", ttl=timedelta(hours=1)", ""), ("minutes=1", "minutes=2"), (', ttl="given"', ""))
+    for number, (was, now) in enumerate(changes, 1):
+        changed = load({f"lives_{number}.py": LIVES.replace(was, now)}, f"lives_{number}").app
+        assert fingerprint(changed, []) != fingerprint(app, [])
