@@ -306,9 +306,7 @@ class Context(msgspec.Struct, eq=False):
 
     def _sync_call(self, operator: Any, function_name: Any, key: Any, params: Any) -> SyncCall:
         made = self._made_call(True, operator, function_name, key, params)
-        calls = self._calls
-        if calls is None:
-            calls = []
+        calls = [] if self._calls is None else self._calls
         if self._doom is None:
             # A doomed function ends here, before the call: whatever the callee would do comes after its end.
             calls.append(made)
@@ -476,9 +474,8 @@ class Context(msgspec.Struct, eq=False):
 
     def _end_begun(self) -> None:
         """Closes the coroutines that were begun and not awaited, so that Python does not warn of them as well."""
-        for each in [*(self._open or ()), self._begun]:
-            if each is not None:
-                each.close()
+        for each in filter(None, [*(self._open or ()), self._begun]):
+            each.close()
 
     def _too_large(self, what: str, data: bytes) -> BaseException:
         limit = self._env.limits.value_bytes_max
