@@ -249,6 +249,11 @@ class Operator:
     def keep_app_view(self, view: View) -> None:
         """Keeps a view of a table over all entities: its groups are entities of an internal operator."""
         keeper = AppView(view)
+        if any(each.name == keeper.operator.name for each in self.internal):
+            raise ConfigurationError(
+                f"view {view.name!r} of table {view.source.full_name}: an app-wide index of the table has the same "
+                "name and columns, and both keep entries under it; rename one of them"
+            )
         view.source.consequences.append(keeper)
         self.internal.append(keeper.operator)
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from styx import App, Context, Operator
+from styx import App, ConfigurationError, Context, Index, Operator
 from styx.errors import TransactionAborted
 from styx.testing import embedded_cluster
 
@@ -116,3 +116,16 @@ async def test_rows_that_count_in_one_group_do_not_conflict(here: bool) -> None:
         replies = await asyncio.gather(*calls)
         assert {reply.phase for reply in replies} == {1}
         assert await cluster.call(reader, 1, look) == [40, 40, "0", 40]
+
+
+def test_a_view_has_no_name_of_an_app_wide_index_with_its_columns() -> None:
+    class Visit(msgspec.Struct):
+        page: str
+        user: str
+
+    table = Operator("session").table(
+        "visits", Visit, key="page", indexes=[Index("by_user", equal="user", scope="app")]
+    )
+    with pytest.raises(ConfigurationError, match="an app-wide index of the table has the same name and columns"):
+        table.view("by_user", group_by="user", scope="app")
+    assert table.view("per_user", group_by="user", scope="app").view_rule is not None
