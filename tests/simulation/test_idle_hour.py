@@ -6,10 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from proof import chaos_app
+from proof.later_steps import give
 from proof.simulation import random_plan
 from proof.simulation.plan import Fault, SimulationPlan
 from proof.simulation.run import Simulation
 from styx.log.base import Stream
+from tests.plain_form import plain_form
 
 HOUR_S = 3600.0
 
@@ -52,3 +54,25 @@ def test_an_idle_hour_between_two_bursts(seed: int) -> None:
     assert coordinator.core.generation == before[0], "nobody was taken for dead"
     assert world.snapshots > snapshots
     simulation.verdict()
+
+
+@plain_form
+@pytest.mark.parametrize("seed", [0])
+def test_an_hour_in_which_calls_wait_for_a_later_time(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the first burst are due an hour and ten minutes later: until the second one nothing happens."""
+    simulation = Simulation(replace(two_bursts(seed), laters=1.0), chaos_app.app, f"waiting {seed}", keep_log=True)
+    early = lambda: simulation.world.time.now_s < 100.0  # noqa: E731 - it fits a line
+    late = lambda ctx, ms, *rest: give(ctx, 4_200_000 + ms if ms >= 0 and early() else ms, *rest)  # noqa: E731 - as well
+    monkeypatch.setattr(chaos_app, "give", late)
+    world = simulation.world
+    simulation.start()
+    simulation.run_until(lambda: world.time.now_s > 100.0, 130.0)
+    coordinator = world.coordinator
+    assert coordinator is not None
+    waiting = [host.core.given_for_later for host in world.workers.values()]
+    assert sum(waiting) > 0
+    before = (coordinator.core.epoch, lengths(simulation), simulation.state())
+    simulation.run_until(lambda: world.time.now_s > HOUR_S - 100.0, HOUR_S)
+    assert (coordinator.core.epoch, lengths(simulation), simulation.state()) == before
+    simulation.run_until(lambda: world.log.replies == simulation.clients.expected, HOUR_S + 60.0)
+    simulation.run_until(simulation.quiet, 2 * HOUR_S)
