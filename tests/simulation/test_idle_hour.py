@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -11,6 +13,7 @@ from proof.simulation import random_plan
 from proof.simulation.plan import Fault, SimulationPlan
 from proof.simulation.run import Simulation
 from styx.log.base import Stream
+from styx.model.context import Context
 from tests.plain_form import plain_form
 
 HOUR_S = 3600.0
@@ -61,8 +64,10 @@ def test_an_idle_hour_between_two_bursts(seed: int) -> None:
 def test_an_hour_in_which_calls_wait_for_a_later_time(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the first burst are due an hour and ten minutes later: until the second one nothing happens."""
     simulation = Simulation(replace(two_bursts(seed), laters=1.0), chaos_app.app, f"waiting {seed}", keep_log=True)
-    early = lambda: simulation.world.time.now_s < 100.0  # noqa: E731 - it fits a line
-    late = lambda ctx, ms, *rest: give(ctx, 4_200_000 + ms if ms >= 0 and early() else ms, *rest)  # noqa: E731 - as well
+
+    def late(ctx: Context, ms: int, *rest: Any) -> None:
+        give(ctx, 4_200_000 + ms if ms >= 0 and simulation.world.time.now_s < 100.0 else ms, *rest)
+
     monkeypatch.setattr(chaos_app, "give", late)
     world = simulation.world
     simulation.start()
