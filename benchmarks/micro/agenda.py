@@ -112,7 +112,8 @@ def make(count: int, directory: str) -> tuple[Measured, Measured, Measured, int,
 
     def store() -> list[SlotManifest]:
         contents = [SlotContent(slot, state.copied(), True, 0, []) for slot, state in states.items()]
-        parts = store_slots(StoreSlots(0, 0, 0, contents), 0, {slot: {} for slot in states}, DirectoryStore(directory))
+        store_in = DirectoryStore(directory)
+        parts = store_slots(StoreSlots(0, 0, 0, contents), 0, {slot: {} for slot in states}, {}, store_in)
         return [SlotManifest(part, [part.stored] if part.stored is not None else []) for part in parts]
 
     committed, _ = _measured(commit)

@@ -365,13 +365,16 @@ class EmbeddedEngine:
         """
         worker = self.worker
         return await self._until(
-            lambda: not (self.in_flight or self.held or worker.backlog or worker.unfinished or worker.due), timeout
+            lambda: (
+                not (self.in_flight or self.held or worker.backlog or worker.unfinished or worker.deliveries.has_due())
+            ),
+            timeout,
         )
 
     @property
     def next_due_us(self) -> int | None:
         """When the next call that was given for a time is due, in microseconds since 1970; None if there is none."""
-        return self.worker.next_due_us
+        return self.worker.deliveries.next_us()
 
     def now_us(self) -> int:
         """What its clock shows, in microseconds since 1970."""

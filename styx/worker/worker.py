@@ -212,16 +212,6 @@ class Worker:
         """The calls that were given for later, and the latest time that it was told."""
         return self._generation.intake.deliveries
 
-    @property
-    def due(self) -> bool:
-        """Whether such a call is due."""
-        return self._generation.intake.deliveries.has_due()
-
-    @property
-    def next_due_us(self) -> int | None:
-        """When the next of them that was given for a time is due; None if there is none."""
-        return self._generation.intake.deliveries.next_us()
-
     def run_app(self, app: App, limits: Limits | None = None) -> None:
         """The next generation runs this version of the app, within these limits or the present ones."""
         self.app = app
