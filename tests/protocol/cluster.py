@@ -35,6 +35,7 @@ from styx.log.base import Stream
 from styx.messages import Request
 from styx.model.app import App
 from styx.model.context import Context
+from styx.model.delivery import delivery_name
 from styx.model.limits import Limits
 from styx.protocol.frames import ExternalOutcome, Frame
 from styx.protocol.messages import Broken, CheckState, Recover, ToCoordinator, ToWorker
@@ -103,6 +104,7 @@ class Cluster:
         self.began = {0: 0}
         """Versions by the first epoch that ran on them."""
         self.externals: dict[int, tuple[bytes, Callable[[bytes], None]]] = {}
+        self.now_us = 0
         self.alarms: dict[str, tuple[int, Callable[[int], None]]] = {}
         self.outcomes: dict[bytes, bytes | tuple[str, str]] = {}
         self.start_coordinator()
@@ -375,6 +377,19 @@ class Cluster:
         self.outcomes[key] = outcome.value if outcome.value is not None else outcome.error or ("", "")
         ended(_encode(outcome))
 
+    def clock(self, now_us: int) -> None:
+        """The workers' clocks show this: alarms that are due ring."""
+        self.now_us = now_us
+        for name in sorted(self.alarms):
+            self.ring(name)
+
+    def ring(self, name: str) -> None:
+        """Rings a worker's alarm if it is due."""
+        due_us, told = self.alarms[name]
+        if due_us <= self.now_us:
+            del self.alarms[name]
+            self.links.put(f"{name} clock", "", partial(told, self.now_us))
+
     # What is there -----------------------------------------------------------------------------------------
 
     def state(self) -> dict[tuple[str, Any], bytes]:
@@ -390,7 +405,7 @@ class Cluster:
         """Every request is answered and nothing is open."""
         cores = [process.core for process in self.processes.values()]
         return (
-            len(self.storage.replies) == len(self.storage.sent)
+            sum(delivery_name(reply.request_id) is None for reply in self.storage.replies) == len(self.storage.sent)
             and bool(cores)
             and all(core.reached is Step.IDLE and not core.unfinished and not core.replaying for core in cores)
         )

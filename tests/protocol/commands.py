@@ -24,6 +24,7 @@ deploy N [check | below B | from B | without] / scale N
 leave W                                              the worker is to end, and asks to be let go
 stop                                                 the coordinator is to end, and takes a last snapshot
 tick S                                               the coordinator's clock shows S seconds
+clock S                                              the workers' clocks show S seconds; only alarms that are due ring
 snapshot / quiet snapshot                            an operator wants one; quiet: taken, prints nothing
 store works / store is down / store loses answers
 damage PREFIX / remove PREFIX                        the newest stored object whose name starts so
@@ -51,6 +52,7 @@ from styx.messages import Request
 from styx.model.bulk_load import encode_pair, load_arguments
 from styx.model.function_spec import LOAD_FUNCTION
 from styx.model.limits import Limits
+from styx.model.table_names import holds_dead
 from styx.protocol.frames import ExternalOutcome
 from styx.testing.history import check_history
 from styx.values.codec import decode_plain, encode_strict
@@ -203,6 +205,10 @@ def tick(cluster: Cluster, rest: str) -> None:
     cluster.to_coordinator(Tick(float(rest)))
 
 
+def clock(cluster: Cluster, rest: str) -> None:
+    cluster.clock(1_000_000 * int(rest))
+
+
 def break_(cluster: Cluster, rest: str) -> None:
     worker, peer = (int(word.removeprefix("w")) for word in rest.split())
     cluster.broken(worker, peer)
@@ -299,7 +305,9 @@ def _newest(cluster: Cluster, prefix: str) -> str:
 
 
 def state(cluster: Cluster, rest: str) -> None:
-    entities = [f"{key}={decode_plain(data)}" for (_, key), data in sorted(cluster.state().items())]
+    found = cluster.state()
+    entities = [f"{key}={decode_plain(data)}" for (table, key), data in sorted(found.items()) if not holds_dead(table)]
+    entities += [f"(dead: a call of {key[0]}'s)" for table, key in sorted(found) if holds_dead(table)]
     cluster.trace.append(" ".join(entities) or "empty")
 
 
@@ -326,6 +334,7 @@ COMMANDS: dict[str, Callable[[Cluster, str], None]] = {
     "release": release,
     "lose": lose,
     "tick": tick,
+    "clock": clock,
     "break": break_,
     "deploy": deploy,
     "scale": scale,

@@ -12,6 +12,7 @@ import msgspec
 
 from styx.coordinator import events as coordinator_events
 from styx.messages import ReplyRecord
+from styx.model.delivery import delivery_name
 from styx.protocol.frames import (
     Ack,
     Call,
@@ -259,15 +260,22 @@ def _batch(batch: SlotBatch) -> str:
     passed = f" but for {' '.join(map(str, batch.passed))}" if batch.passed else ""
     late = f" and {' '.join(map(str, batch.late))} late" if batch.late else ""
     resumed = f" and resumes {tids(r.tid for r in batch.resumed)}" if batch.resumed else ""
-    return f"slot {batch.slot} {offsets}{passed}{late}{resumed}"
+    due = f" and {batch.due} due at {_seconds(batch.now_us)}" if batch.due else ""
+    return f"slot {batch.slot} {offsets}{passed}{late}{resumed}{due}"
+
+
+def _seconds(time_us: int) -> str:
+    return f"{time_us / 1e6:g} s"
 
 
 def reply(record: ReplyRecord) -> str:
     value = (
         _number(record.result) if record.error is None else f"{record.error[0]} {record.error[1]}: {record.error[2]}"
     )
+    name = delivery_name(record.request_id)
+    what = record.request_id if name is None else f"a call for later{' that failed' * name.puts_off}"
     repeated = "" if record.sequence == record.tid else f" (asked again as t{record.sequence})"
-    return f"{record.request_id} = {value} (epoch {record.epoch}, phase {record.phase}, t{record.tid}){repeated}"
+    return f"{what} = {value} (epoch {record.epoch}, phase {record.phase}, t{record.tid}){repeated}"
 
 
 def delta(changes: Delta) -> str:
@@ -307,6 +315,11 @@ def worker_effect(effect: worker_events.Effect) -> str:
         return f"appends t{effect.record.tid}'s {what}"
     if isinstance(effect, worker_events.RunExternal):
         return f"runs the external function of t{effect.tid}: {' '.join(map(str, effect.args))}"
+    if isinstance(effect, worker_events.WakeAt):
+        return f"wants to be woken at {_seconds(effect.due_us)}"
+    if isinstance(effect, worker_events.CallGivenUp):
+        called = f"the call of {effect.key} that {effect.giver_key} gave for later"
+        return f"gives up {called}, after {effect.attempts} attempts: {': '.join(effect.error)}"
     if isinstance(effect, worker_events.ReportLeft):
         counts = ", ".join(f"{count} of {name}" for (_, name), count in effect.functions.items())
         return f"reports local transactions that left their slot: {counts}"

@@ -168,6 +168,7 @@ class Process:
 
     def wake(self, due_us: int, told: Callable[[int], None]) -> None:
         self._cluster.alarms[self.name] = (due_us, told)
+        self._cluster.ring(self.name)
 
     def _submit(
         self, what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None]

@@ -11,6 +11,9 @@ An entity is a number. A script is steps separated by `;`, and runs on the entit
     ask KEY (script)                a synchronous call; `it` becomes its result
     if N (script) (script)          the first script if `it` is at least N, else the second
     look KEY (script)               as `ask`, of the read-only function; it ends a transaction that would write
+    later KEY (script)              a call after commit
+    after N KEY WORD (script)       a call N seconds later under the name WORD, tried twice, 10 seconds apart
+    cancel WORD                     withdraws that call; `it` becomes 1 if it still waited
     all WORD (script)               a call on all partitions, each of which asks the entity WORD and its number to run
                                     the script; `it` becomes the sum of the results
     forever KEY                     sends itself to KEY
@@ -33,17 +36,19 @@ result is `it`. Never part of the engine; knows nothing of workers or epochs.
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from functools import lru_cache
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from proof.spinning import spin
-from styx import App, Context, Index, Operator, PartitionContext, between
+from styx import App, Context, Index, Operator, PartitionContext, Retry, between
 from styx.model.partitioning import stable_hash
 
 SLOT_COUNTS = (1, 2, 3, 4)
 """Numbers of slots for which a key's digit is its slot."""
+TWICE = Retry(attempts=2, first=timedelta(seconds=10))
 _COMMON_MULTIPLE = 12
 _PARTITION_KEYS = {
     digit: next(n for n in range(1_000) if stable_hash(n) % _COMMON_MULTIPLE == digit) for digit in range(4)
@@ -200,6 +205,8 @@ class _Interpreter:
     async def step(self, name: str, words: list[str], scripts: list[Script], it: int) -> int:
         if name in ("send", "ask", "look", "forever"):
             return await self._call(name, words[0], scripts, it)
+        if name in ("later", "after", "cancel"):
+            return await self._later(name, words, scripts, it)
         if name == "all":
             return sum(await self.ctx.call_all(entity, everywhere, (written(scripts[0]), words[0])))
         if name == "outside":
@@ -241,6 +248,18 @@ class _Interpreter:
         else:
             account = await rows.get(*numbers)
             return 0 if account is None else int(account.held)
+        return it
+
+    async def _later(self, name: str, words: list[str], scripts: list[Script], it: int) -> int:
+        ctx = self.ctx
+        if name == "later":
+            ctx.after_commit(entity, self.function, words[0], (written(scripts[0]),))
+        elif name == "after":
+            seconds, key, called = words
+            delay = timedelta(seconds=int(seconds))
+            ctx.after(delay, entity, self.function, key, (written(scripts[0]),), name=called, retry=TWICE)
+        else:
+            return int(await ctx.cancel(words[0]))
         return it
 
     async def _local(self, name: str, n: int) -> int:
