@@ -22,7 +22,7 @@ from styx.coordinator.control_events import CodeTaken, WorkerBeat
 from styx.coordinator.control_events import Event as CoordinatorEvent
 from styx.host.ports import LogEnds, Objects, WorkerPorts
 from styx.host.worker_host import WorkerHost
-from styx.log.base import LogReader, Stream
+from styx.log.base import LogReader, LogTruncated, Stream
 from styx.messages import encode_reply
 from styx.model.app import App
 from styx.model.context import Context
@@ -460,7 +460,15 @@ class WorkerProcess:
         if self.world.duplicating and rng.random() < 0.5:
             lowest, _ = self.world.log.records.bounds(Stream.REQUESTS, slot)
             first = max(lowest, first - rng.randrange(5))
-        arrivals = list(self.world.log.records.read(Stream.REQUESTS, slot, first))
+        try:
+            arrivals = list(self.world.log.records.read(Stream.REQUESTS, slot, first))
+        except LogTruncated as error:
+            # Only a later generation, made without this worker, can have released what it has not read.
+            if self._fed_for >= self.world.log.fence:
+                raise
+            self._fed = {}
+            self._broken(self._fed_for, -1, f"reading requests failed: {error}")
+            return
         if not arrivals:
             return
         taken = arrivals[: rng.randint(1, len(arrivals))]
