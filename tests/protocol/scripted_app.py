@@ -27,6 +27,8 @@ An entity is a number. A script is steps separated by `;`, and runs on the entit
     close N                         removes the account N
     held N                          `it` becomes what is in the account N
     accounts                        `it` becomes the number of accounts
+    name N V                        inserts the entity's row N, with a value V that no other of its rows has
+    unname N                        removes that row
     outside WORD                    an external function; `it` becomes its result
 
 What a read-only function sends and asks is for the read-only function as well. N is a number or `it`. The function's
@@ -90,9 +92,17 @@ class Account(Struct):
     held: int
 
 
+class Named(Struct):
+    """A row whose value is its own, among those of its entity."""
+
+    n: int
+    value: int
+
+
 entity = Operator("entity", partition_key=_partition_key)
 lines = entity.table("lines", Line, key="n", indexes=[Index("by_value", order="value")])
 accounts = entity.table("accounts", Account, key="n")
+names = entity.table("names", Named, key="n", indexes=[Index("own", equal="value", unique=True)])
 
 
 @entity.register
@@ -217,6 +227,12 @@ class _Interpreter:
             spin(self.ctx, True)
         if name == "fail":
             raise Failed(words[0])
+        if name == "name":
+            await self.ctx.rows(names).insert(Named(*[int(word) for word in words]))
+            return it
+        if name == "unname":
+            await self.ctx.rows(names).delete(int(words[0]))
+            return it
         if name in ("row", "take", "rows", "sum"):
             return await self._rows(name, [int(word) for word in words], it)
         if name in ("account", "more", "close", "held", "accounts"):
