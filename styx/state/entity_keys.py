@@ -35,14 +35,15 @@ class EntityKeys:
             else:
                 known.append(key)
 
-    def add(self, key: RowKey) -> None:
-        """A row comes."""
+    def add(self, key: RowKey) -> int:
+        """A row comes. Returns how many its entity has then."""
         entity = key[: self.parts]
-        waiting = self._unsorted.get(entity)
-        if waiting is None:
-            self._sorted.add(entity, key)
-        else:
-            waiting.append(key)
+        if self._unsorted:
+            waiting = self._unsorted.get(entity)
+            if waiting is not None:
+                waiting.append(key)
+                return len(waiting)
+        return self._sorted.add(entity, key)
 
     def remove(self, key: RowKey) -> None:
         """A row goes."""
