@@ -18,6 +18,10 @@ PLAIN_MAX: Final = 1_024
 CHUNK_MAX: Final = 1_024
 """Entries of a chunk; a longer one is divided."""
 _CHUNK: Final = 512
+_COPIED_MAX: Final = 128
+"""Entries of a range that are copied: to copy one costs less than to ask for it by its number, but most queries of long
+ranges want only the first ones.
+"""
 
 
 class Chunks:
@@ -157,6 +161,11 @@ class SortedGroups:
             return iter(())
         if isinstance(entries, list):
             begin, end = bisect_left(entries, low), bisect_left(entries, high)
+            if end - begin <= _COPIED_MAX:
+                found = entries[begin:end]
+                if backwards:
+                    found.reverse()
+                return iter(found)
             return map(entries.__getitem__, range(end - 1, begin - 1, -1) if backwards else range(begin, end))
         return entries.between(low, high, backwards)
 
