@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import platform
-import statistics
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +17,8 @@ from benchmarks.micro import reads
 from benchmarks.micro.bank import account, app
 from benchmarks.micro.comparison import Comparison
 from benchmarks.micro.engine_loop import EngineLoop
-from benchmarks.micro.rows import ALL_AT_ONCE, ROWS, Row, add_rows, run_row
+from benchmarks.micro.rows import ROWS, Row, add_rows
+from benchmarks.micro.timing import figure, time_row
 from benchmarks.reference.bare_loop import bare_loop
 from benchmarks.reference.cpu_time import cpu_seconds
 from benchmarks.reference.transfers import START_BALANCE, encoded, transfers
@@ -54,21 +54,10 @@ def measure(title: str, keys: int, count: int, runs: int) -> Comparison:
     comparison = Comparison(title, bare_us, engine_us)
     _, _, engine, given = timings[-1]
     print(
-        f"{title}: bare loop {_figure(bare_us)} µs, engine {_figure(engine_us)} µs a transaction, "
-        f"ratio {_figure(comparison.ratios)} ({_phases(engine, given)})"
+        f"{title}: bare loop {figure(bare_us)} µs, engine {figure(engine_us)} µs a transaction, "
+        f"ratio {figure(comparison.ratios)} ({_phases(engine, given)})"
     )
     return comparison
-
-
-def time_row(row: Row, count: int, at_once: int = ALL_AT_ONCE) -> tuple[float, EngineLoop, list[bytes]]:
-    """CPU seconds of the engine alone on `count` requests of any row; the engine; its replies."""
-    engine, routed = row.engine(), row.routed(count)
-    given: list[bytes] = []
-    engine_s = cpu_seconds(lambda: given.extend(run_row(engine, routed, at_once)))
-    assert len(given) == count
-    errors = [decode_reply(data).error for data in given]
-    assert all(error is None or error[0] == "aborted" for error in errors)
-    return engine_s, engine, given
 
 
 def measure_row(row: Row, count: int, runs: int, at_once: int) -> None:
@@ -76,7 +65,7 @@ def measure_row(row: Row, count: int, runs: int, at_once: int) -> None:
     timings = [time_row(row, count, at_once) for _ in range(runs)]
     _, engine, given = timings[-1]
     print(
-        f"{row.title}: engine {_figure([engine_s / count * 1e6 for engine_s, _, _ in timings])} µs a transaction "
+        f"{row.title}: engine {figure([engine_s / count * 1e6 for engine_s, _, _ in timings])} µs a transaction "
         f"({_phases(engine, given)})"
     )
 
@@ -92,10 +81,6 @@ def _check(given: list[bytes], expected: list[bytes], engine: EngineLoop, state:
     assert len(given) == len(expected)
     assert all(decode_reply(data).error is None for data in given)
     assert sum(len(slot.state.table("account")) for slot in engine.worker.slots.values()) == len(state)
-
-
-def _figure(values: list[float]) -> str:
-    return f"{statistics.median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
 
 
 def main() -> None:

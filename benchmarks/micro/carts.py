@@ -40,11 +40,34 @@ def _cart_of(key: int | tuple[int, int]) -> int:
     return key[0] if isinstance(key, tuple) else key
 
 
+class Listed(msgspec.Struct, array_like=True):
+    """A product of a seller; its code is unique among all sellers."""
+
+    number: int
+    code: str
+
+
+class Taken(Exception):
+    """A value that is unique has been taken, or an entity is there already."""
+
+
+def _cart_of_text(key: tuple[int, str]) -> int:
+    return key[0]
+
+
 cart = Operator("cart", key_type=int, state_type=list[Item], partition_key=_cart_of)
 items = cart.table("items", Item, key="product")
 wanted = cart.table("wanted", Item, key="product", indexes=[Index("by_product", equal="product", scope="partition")])
 coupons = cart.table("coupons", Coupon, key="number", indexes=[Index("by_text", equal="text", unique=True)])
+listings = cart.table(
+    "listings", Listed, key="number", indexes=[Index("by_code", equal="code", unique=True, scope="app")]
+)
 item = Operator("item", key_type=tuple[int, int], state_type=Item, partition_key=_cart_of)
+coupon = Operator("coupon", key_type=tuple[int, int], state_type=Coupon, partition_key=_cart_of)
+coupon_text = Operator("coupon_text", key_type=tuple[int, str], state_type=int, partition_key=_cart_of_text)
+listing = Operator("listing", key_type=tuple[int, int], state_type=Listed, partition_key=_cart_of)
+code = Operator("code", key_type=str, state_type=tuple[int, int])
+"""Indexes by hand: an entity for each value."""
 
 
 @cart.register(local=True)
@@ -98,6 +121,14 @@ async def insert_unique(ctx: Context, numbers: list[int]) -> int:
     return len(numbers)
 
 
+@cart.register
+async def insert_listings(ctx: Context, numbers: list[int]) -> int:
+    rows = ctx.rows(listings)
+    for number in numbers:
+        await rows.insert(Listed(number, f"{ctx.key}-{number}"))
+    return len(numbers)
+
+
 @cart.register(local=True)
 async def scan(ctx: Context, count: int) -> int:
     return len(await ctx.rows(items).select(product=below(count)))
@@ -129,6 +160,43 @@ async def write(ctx: Context, quantity: int, price: int) -> None:
 
 
 @item.register
+async def create(ctx: Context, quantity: int, price: int) -> None:
+    if await ctx.get() is not None:
+        raise Taken(ctx.key)
+    await ctx.put(Item(ctx.key[1], quantity, price))
+
+
+@coupon.register
+async def issue(ctx: Context, text: str) -> None:
+    if await ctx.get() is not None:
+        raise Taken(ctx.key)
+    await ctx.put(Coupon(ctx.key[1], text))
+    await ctx.call(coupon_text, claim, (ctx.key[0], text), (ctx.key[1],))
+
+
+@coupon_text.register
+async def claim(ctx: Context, number: int) -> None:
+    if await ctx.get() is not None:
+        raise Taken(ctx.key)
+    await ctx.put(number)
+
+
+@listing.register
+async def offer(ctx: Context, text: str) -> None:
+    if await ctx.get() is not None:
+        raise Taken(ctx.key)
+    await ctx.put(Listed(ctx.key[1], text))
+    ctx.call_async(code, enter, text, (ctx.key,))
+
+
+@code.register
+async def enter(ctx: Context, key: tuple[int, int]) -> None:
+    if await ctx.get() is not None:
+        raise Taken(ctx.key)
+    await ctx.put(key)
+
+
+@item.register
 async def change(ctx: Context, quantity: int) -> None:
     found: Item = await ctx.get()
     found.quantity = quantity
@@ -147,6 +215,27 @@ async def call_get(ctx: Context, numbers: list[int]) -> int:
 async def call_put(ctx: Context, numbers: list[int]) -> int:
     for number in numbers:
         await ctx.call(item, write, (ctx.key, number), (2, 3))
+    return len(numbers)
+
+
+@cart.register(local=True)
+async def call_insert(ctx: Context, numbers: list[int]) -> int:
+    for number in numbers:
+        await ctx.call(item, create, (ctx.key, number), (2, 3))
+    return len(numbers)
+
+
+@cart.register(local=True)
+async def call_unique(ctx: Context, numbers: list[int]) -> int:
+    for number in numbers:
+        await ctx.call(coupon, issue, (ctx.key, number), (str(number),))
+    return len(numbers)
+
+
+@cart.register
+async def call_listings(ctx: Context, numbers: list[int]) -> int:
+    for number in numbers:
+        await ctx.call(listing, offer, (ctx.key, number), (f"{ctx.key}-{number}",))
     return len(numbers)
 
 
@@ -186,7 +275,7 @@ async def list_scan(ctx: Context, count: int) -> int:
     return len([each for each in held if each.product < count])
 
 
-app = App("carts", operators=[cart, item])
+app = App("carts", operators=[cart, item, coupon, coupon_text, listing, code])
 
 
 # Loads -----------------------------------------------------------------------------------------------------------
@@ -253,13 +342,20 @@ LOADS: Final = {
     "row_insert": Load("10 rows are inserted", insert, _fresh, _as_rows),
     "row_update": Load("10 rows are updated", update, _drawn, _as_rows),
     "row_unique": Load("10 rows are inserted, with a unique check", insert_unique, _fresh, list),
+    "row_app_wide": Load("10 rows are inserted, with a unique index over all carts", insert_listings, _fresh, list),
     "row_scan_50": Load("50 rows are selected", scan, _first_50, _as_rows),
     "row_scan_1000": Load("1,000 rows are selected", scan, _all, _as_rows, 10, 60),
     "row_partitions": Load("20 rows are selected on 4 partitions", select_partition, _one, _as_wanted_rows),
     "call_get": Load("10 entities are read by calls", call_get, _drawn, _as_entities),
     "call_put": Load("10 entities are put by calls", call_put, _drawn, _as_entities),
+    "call_insert": Load("10 entities are inserted by calls", call_insert, _fresh, _as_entities),
+    "call_unique": Load("10 entities are inserted by calls, with a unique text each", call_unique, _fresh, list),
+    "call_app_wide": Load(
+        "10 entities are inserted by calls, with a text each that is unique on all slots", call_listings, _fresh, list
+    ),
     "call_update": Load("10 entities are changed by calls", call_update, _drawn, _as_entities),
     "call_scan_50": Load("50 entities are read by calls", call_scan, _first_50, _as_entities, 20, 80),
+    "call_scan_1000": Load("1,000 entities are read by calls", call_scan, _all, _as_entities, 2, 22),
     "list_get": Load("10 items of a list of 1,000 are read", list_get, _drawn, _as_lists, 10, 60),
     "list_put": Load("10 items of a list of 1,000 are put", list_put, _drawn, _as_lists, 10, 60),
     "list_scan_1000": Load("1,000 items of a list are read", list_scan, _all, _as_lists, 10, 60),

@@ -57,6 +57,12 @@ def instructions(name: str, count: int, at_once: int = ALL_AT_ONCE) -> int:
     return counted(ended.stderr)
 
 
+def per_transaction(name: str, at_once: int = ALL_AT_ONCE) -> float:
+    """The instructions of one transaction of a row."""
+    few, many = ROWS[name].few, ROWS[name].many
+    return (instructions(name, many, at_once) - instructions(name, few, at_once)) / (many - few)
+
+
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.micro.instructions", description=__doc__)
@@ -69,9 +75,7 @@ def main() -> None:
         return
     print(f"{describe(FORM)}, CPython {sys.version.split()[0]}")
     for name in options.rows:
-        few, many = ROWS[name].few, ROWS[name].many
-        each = (instructions(name, many, options.at_once) - instructions(name, few, options.at_once)) / (many - few)
-        print(f"{name}: {each:,.0f} instructions a transaction", flush=True)
+        print(f"{name}: {per_transaction(name, options.at_once):,.0f} instructions a transaction", flush=True)
 
 
 if __name__ == "__main__":

@@ -64,6 +64,7 @@ MODULES: Final = (
     "state/table",
     "values/codec",
     "values/reading",
+    "values/sets_within",
     "worker/ack_share",
     "worker/admission",
     "worker/call_graph",

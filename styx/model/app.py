@@ -26,8 +26,9 @@ class App:
 
     `resolved` keeps what `resolve` has found; callers on the hot path look there first. `logs` is true once a function
     has used `ctx.log`; before that there are no lines to collect. `tables` are by full name, those that hold views
-    among them; `internal_tables` are those that the engine made. `events` are those that functions emit, by name.
-    `drops` names tables of earlier versions, such as "cart/old", whose rows are deleted when the app is deployed.
+    among them; `internal_tables` are those that the engine made, and `known_tables` are both. `events` are those that
+    functions emit, by name. `drops` names tables of earlier versions, such as "cart/old", whose rows are deleted when
+    the app is deployed.
 
     Raises `ConfigurationError` if a name stands twice, a function's annotations cannot be converted to, or a table that
     is to be dropped is declared.
@@ -75,6 +76,8 @@ class App:
         self.internal_tables: Mapping[str, Table] = MappingProxyType(
             {table.full_name: table for operator in internal.values() for table in operator.tables.values()}
         )
+        # A dictionary for compiled code, which asks at each `ctx.rows`.
+        self.known_tables: dict[str, Table] = {**self.internal_tables, **self.tables}
         self.resolved: dict[tuple[Any, Any], FunctionSpec] = {}
         self.logs = False
         for operator in by_name.values():
@@ -131,7 +134,7 @@ class App:
         """The table whose rows a slot keeps under this name, such as `cart/items`, or a table of an internal operator;
         None if it is not one.
         """
-        return self.tables.get(full_name) or self.internal_tables.get(full_name)
+        return self.known_tables.get(full_name)
 
     def declared_table(self, wanted: Table | str) -> Table:
         """A table by itself or by its full name; raises `UnknownOperator`, or `BadArguments` listing what there is."""

@@ -119,8 +119,7 @@ class ReferenceEntries(Consequence):
             if reference.on_delete == "cascade":
                 deleted.append(key)
                 continue
-            new = table.row_type.changed(old, reference.defaults)
-            statements.change(table, key, old, new)
+            new = statements.change(table, key, old, reference.defaults)
             if reference.parent_key(new) == gone:
                 self._require_again(ctx, gone, key)
         statements.delete_existing(table, deleted)

@@ -12,7 +12,6 @@ from typing import Any
 from styx.errors import BadQuery, NoSuchRow, ReferenceViolation, RowExists, UniqueViolation
 from styx.model.lifetime import AS_BEFORE, keep_life
 from styx.model.row_store import RowStore
-from styx.native.interpreted import native
 from styx.relational.index_range import TOP, IndexRange, RowKey
 from styx.relational.reference import Reference
 from styx.relational.row_indexes import ColumnIndex
@@ -21,7 +20,6 @@ from styx.relational.time_to_live import NONE_US
 from styx.values.codec import shown
 
 
-@native(unchecked=True)
 class RowStatements:
     """The changes that one function call makes to rows of its entity, in any of its operator's tables."""
 
@@ -37,9 +35,10 @@ class RowStatements:
         `ttl_us`: how long the row lives, 0 for the table's usual time; here and below.
         """
         store = self._store
-        made = False
+        numbered = False  # by whoever gave the row
         if table.auto is not None:
             row, made = self._with_key(table, row)
+            numbered = table.auto == "serial" and not made
         data = table.row_type.encode(row)
         key = store.entity + table.parts_of(row)
         old = store.read(table, key)
@@ -51,7 +50,7 @@ class RowStatements:
                     f"{self._named(table, key)} exists already: use put, or insert(…, on_conflict=…) to keep or "
                     "replace it, or a load with replace=True"
                 )
-        elif table.auto == "serial" and not made:
+        elif numbered:
             store.pass_serial(table, getattr(row, table.key[0].name))
         self._write(table, key, row, data, None, None, ttl_us)
         return row
@@ -59,12 +58,13 @@ class RowStatements:
     def put(self, table: Table, row: Any, ttl_us: int = NONE_US) -> None:
         """Puts a row in the place of the one with its key, if there is one."""
         store = self._store
-        made = False
+        numbered = False
         if table.auto is not None:
             row, made = self._with_key(table, row)
+            numbered = table.auto == "serial" and not made
         data = table.row_type.encode(row)
         key = store.entity + table.parts_of(row)
-        if table.auto == "serial" and not made and store.read(table, key) is None:
+        if numbered and store.read(table, key) is None:
             # Not for a row that is there: its number has been passed, and a change of it conflicts with no insert.
             store.pass_serial(table, getattr(row, table.key[0].name))
         self._write(table, key, row, data, None, None, ttl_us)
@@ -77,13 +77,16 @@ class RowStatements:
         if data is None:
             raise NoSuchRow(f"{self._named(table, key)} does not exist: insert it, or use put")
         old = store.decoded(table, key, data)
-        row = table.row_type.changed(old, changes)
-        self._replace(table, key, old, row)
-        return row
+        return self.change(table, key, old, changes)
 
-    def change(self, table: Table, key: RowKey, old: Any, row: Any) -> None:
-        """Puts a row in the place of one, `old`, that has its key."""
-        self._replace(table, key, old, row)
+    def change(self, table: Table, key: RowKey, old: Any, changes: dict[str, Any]) -> Any:
+        """Changes columns of the row `old`, which has that key, and gives the row."""
+        row = table.row_type.changed(old, changes)
+        if table.keeps_key(changes):
+            self._write(table, key, row, table.row_type.encode(row), old)
+        else:
+            self._replace(table, key, old, row)
+        return row
 
     def add(self, table: Table, pk: Any, deltas: dict[str, Any]) -> None:
         """Adds to columns of a row without reading them."""

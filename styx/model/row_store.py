@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from styx.errors import RowLimitExceeded, UnsupportedValue
 from styx.model.sequence import NUMBER_MAX, decode_number, encode_number, entry_of, table_of
-from styx.native.interpreted import native
 from styx.relational.increment import Increment
 from styx.relational.index_range import Group, IndexRange, RowKey
 from styx.relational.table import Table
@@ -23,7 +22,6 @@ SERIAL_PREFIX = "table\t"
 """Begins the name of the sequence that numbers a table's rows; no sequence of an app has one that is not printable."""
 
 
-@native(unchecked=True)
 class RowStore:
     """The rows of one entity, or of one partition, that a function call may use.
 

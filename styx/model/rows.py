@@ -137,11 +137,8 @@ class Rows:
             if where:
                 conditions = all_conditions(where, conditions)
             found = self._found(self._table.plan(conditions, scan, by), conditions, False, 0, 0)
-            table, rows = self._table, []
-            for key, old in found:
-                row = table.row_type.changed(old, changes)
-                self._statements.change(table, key, old, row)
-                rows.append(row)
+            table, statements = self._table, self._statements
+            rows = [statements.change(table, key, old, changes) for key, old in found]
         except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
             raise self._doomed(error) from None
         return self._given("update_where", rows)
@@ -394,7 +391,7 @@ def check_table(context: Context, table: Any, operator: str) -> None:
                 "its rows by a call to a function of that operator"
             )
         )
-    if context._env.app.table(table.full_name) is not table:
+    if context._env.app.known_tables.get(table.full_name) is not table:
         raise context._doomed(
             BadQuery(
                 f"table {table.full_name} is not of the app {context._env.app.name!r}: declare it before App(…) takes "

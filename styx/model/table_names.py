@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _SEPARATOR: Final = "/"
 _NO_ROWS: Final = (SEQUENCES_SUFFIX, AGENDA_SUFFIX, DEAD_SUFFIX, EVENTS_SUFFIX)
 _VIEW: Final = "/<view "
+NAMES_KNOWN_MAX: Final = 10_000
+"""Names of tables of which it is kept whether they hold rows."""
+_rows_known: Final[dict[str, bool]] = {}
 
 
 def row_table(operator: str, name: str) -> str:
@@ -79,7 +82,12 @@ def holds_events(table: str) -> bool:
 
 def holds_rows(table: str) -> bool:
     """Whether the table holds rows of a declared table."""
-    return _SEPARATOR in table and not table.endswith(_NO_ROWS)
+    known = _rows_known.get(table)
+    if known is None:
+        known = _SEPARATOR in table and not table.endswith(_NO_ROWS)
+        if len(_rows_known) < NAMES_KNOWN_MAX:
+            _rows_known[table] = known  # each cell of a transaction asks
+    return known
 
 
 def entities_of(operator: Operator, table: str, keys: Iterable[Any]) -> Iterable[Any]:

@@ -61,7 +61,8 @@ class RowKeys:
             if kind is not quick[at]:
                 return self._converted(values)
             if kind is int:
-                if not -_SMALL < value < _SMALL:
+                number: int = value  # unboxed, compiled: quick to compare
+                if not -_SMALL < number < _SMALL:
                     return self._converted(values)
             elif len(value) > _SHORT_TEXT_CHARS or not value.isascii():
                 return self._converted(values)

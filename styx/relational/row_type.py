@@ -24,13 +24,15 @@ class RowType:
     """The row type `declared` of the table `table`. `encode`, `decode` and `unpack` are as those of `typed`.
 
     `decode_columns` gives an object with the columns that can be in an index, of which `runs_code` says that it is no
-    row, because decoding one runs code of the type's author.
+    row, because decoding one runs code of the type's author. `changes_alone`: a row that is changed runs none either,
+    so its other columns stay as they are.
 
     Raises `ConfigurationError` if it is none.
     """
 
     __slots__ = (
         "_replace",
+        "changes_alone",
         "columns",
         "declared",
         "decode",
@@ -76,9 +78,9 @@ class RowType:
         if defaults:
             self.decode = _whole(self.typed.decode, defaults, len(self.columns))
             self.unpack = _whole(self.typed.unpack, defaults, len(self.columns))
-        self._replace: Callable[..., Any] = (
-            msgspec.structs.replace if isinstance(info, inspect.StructType) else dataclasses.replace
-        )
+        struct = isinstance(info, inspect.StructType)
+        self._replace: Callable[..., Any] = msgspec.structs.replace if struct else dataclasses.replace
+        self.changes_alone = struct and not self.runs_code
 
     def encode(self, row: Any) -> bytes:
         """A row's bytes; raises `UnsupportedValue` for what is no row, or would not come back as it is."""
@@ -103,9 +105,9 @@ class RowType:
 
     def changed(self, row: Any, changes: dict[str, Any]) -> Any:
         """A copy of the row with other values in some columns; raises `BadQuery` for a column that it has not."""
-        unknown = [name for name in changes if name not in self.columns]
-        if unknown:
-            raise BadQuery(self.no_column(unknown[0]))
+        for name in changes:
+            if name not in self.columns:
+                raise BadQuery(self.no_column(name))
         replace = self._replace
         return replace(row, **changes)
 

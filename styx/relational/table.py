@@ -261,6 +261,15 @@ class Table:
         """As `key_parts`, of a row that was encoded."""
         return self._keys.of_row(row)
 
+    def keeps_key(self, changes: dict[str, Any]) -> bool:
+        """Whether it is certain that a row with these changes has the key that it had."""
+        if not self.row_type.changes_alone:
+            return False
+        for column in self.key:  # noqa: SIM110 - compiled, a generator costs more than the look
+            if column.name in changes:
+                return False
+        return True
+
     def primary_key(self, key: RowKey) -> Any:
         """The primary key, as `key_parts` takes it, of the key of a row."""
         return self._keys.primary_key(key)

@@ -7,7 +7,6 @@ them, which makes no difference to what the index gives.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from operator import itemgetter
 
 from styx.relational.index_range import HIGHEST, LOWEST, Group, Position, RowKey
 from styx.state.sorted_groups import SortedGroups
@@ -35,14 +34,15 @@ class EntityKeys:
             else:
                 known.append(key)
 
-    def add(self, key: RowKey) -> None:
-        """A row comes."""
+    def add(self, key: RowKey) -> int:
+        """A row comes. Returns how many its entity has then."""
         entity = key[: self.parts]
-        waiting = self._unsorted.get(entity)
-        if waiting is None:
-            self._sorted.add(entity, key)
-        else:
-            waiting.append(key)
+        if self._unsorted:
+            waiting = self._unsorted.get(entity)
+            if waiting is not None:
+                waiting.append(key)
+                return len(waiting)
+        return self._sorted.add(entity, key)
 
     def remove(self, key: RowKey) -> None:
         """A row goes."""
@@ -65,16 +65,15 @@ class EntityKeys:
 
     def of(self, entity: Group) -> Iterator[RowKey]:
         """The keys of the entity's rows, in order."""
-        return self._in_order(entity).walk(entity, entity, (*entity, *HIGHEST), False)
+        return self.walk(entity)
 
     def walk(
         self, group: Group, low: Position = LOWEST, high: Position = HIGHEST, backwards: bool = False
-    ) -> Iterator[tuple[Position, RowKey]]:
-        """The position and key of the entity's rows with `low <= position < high`, in order or in the reverse order."""
-        entries = self._in_order(group)
-        keys = entries.walk(group, group + low, group + high, backwards)
-        again = entries.walk(group, group + low, group + high, backwards)
-        return zip(map(itemgetter(slice(self.parts, None)), keys), again, strict=True)
+    ) -> Iterator[RowKey]:
+        """The keys of the entity's rows with `low <= position < high`, in order or in the reverse order. A position is
+        what a key has behind the entity.
+        """
+        return self._in_order(group).walk(group, group + low, group + high, backwards)
 
     def count(self, group: Group, low: Position, high: Position) -> int:
         """How many rows `walk` gives."""

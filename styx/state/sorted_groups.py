@@ -18,6 +18,10 @@ PLAIN_MAX: Final = 1_024
 CHUNK_MAX: Final = 1_024
 """Entries of a chunk; a longer one is divided."""
 _CHUNK: Final = 512
+_COPIED_MAX: Final = 128
+"""Entries of a range that are copied: to copy one costs less than to ask for it by its number, but most queries of long
+ranges want only the first ones.
+"""
 
 
 class Chunks:
@@ -33,10 +37,15 @@ class Chunks:
 
     def add(self, entry: Any) -> None:
         """Puts an entry in its place."""
-        at = self._chunk_of(entry)
+        at = len(self._chunks) - 1
         chunk = self._chunks[at]
-        insort(chunk, entry)
-        self._lowest[at] = chunk[0]
+        if chunk[-1] < entry:  # as most do: numbers and times grow
+            chunk.append(entry)
+        else:
+            at = self._chunk_of(entry)
+            chunk = self._chunks[at]
+            insort(chunk, entry)
+            self._lowest[at] = chunk[0]
         self.length += 1
         if len(chunk) > CHUNK_MAX:
             half = len(chunk) // 2
@@ -112,17 +121,23 @@ class SortedGroups:
         """A group that was not there, with its sorted entries, of which there are some; the list is the index's."""
         self._groups[group] = entries if len(entries) <= PLAIN_MAX else Chunks(entries)
 
-    def add(self, group: Group, entry: Any) -> None:
-        """Puts an entry in its place."""
+    def add(self, group: Group, entry: Any) -> int:
+        """Puts an entry in its place. Returns how many the group has then."""
         entries = self._groups.get(group)
         if entries is None:
             self._groups[group] = [entry]
-        elif isinstance(entries, list):
-            insort(entries, entry)
-            if len(entries) > PLAIN_MAX:
+            return 1
+        if isinstance(entries, list):
+            if entries[-1] < entry:  # as in `Chunks.add`
+                entries.append(entry)
+            else:
+                insort(entries, entry)
+            length = len(entries)
+            if length > PLAIN_MAX:
                 self._groups[group] = Chunks(entries)
-        else:
-            entries.add(entry)
+            return length
+        entries.add(entry)
+        return entries.length
 
     def take(self, group: Group, bound: Any) -> Any:
         """Removes and gives the group's first entry that is not below the bound; there is one."""
@@ -146,6 +161,11 @@ class SortedGroups:
             return iter(())
         if isinstance(entries, list):
             begin, end = bisect_left(entries, low), bisect_left(entries, high)
+            if end - begin <= _COPIED_MAX:
+                found = entries[begin:end]
+                if backwards:
+                    found.reverse()
+                return iter(found)
             return map(entries.__getitem__, range(end - 1, begin - 1, -1) if backwards else range(begin, end))
         return entries.between(low, high, backwards)
 

@@ -196,10 +196,9 @@ class Table:
             made.move(key, before, value)
         if keys is None or (before is None) == (value is None):
             return None
-        entity = key[: keys.parts]
         if value is not None:
-            keys.add(key)
-            return entity if keys.length(entity) == MANY_ROWS + 1 else None
+            return key[: keys.parts] if keys.add(key) == MANY_ROWS + 1 else None
+        entity = key[: keys.parts]
         keys.remove(key)
         if not keys.length(entity):
             for made in self._indexes.values():

@@ -17,11 +17,12 @@ import msgspec
 from msgspec import inspect
 
 from styx.errors import UnsupportedValue
-from styx.values.custom_types import dec_hook, enc_hook, holds_set, in_order
+from styx.values.custom_types import dec_hook, enc_hook, in_order
 from styx.values.declared_types import nodes_of, type_text
 from styx.values.reading import Reading
 from styx.values.round_trip import Misfit, equality_tells, lost, open_places, place_of
-from styx.values.settled_types import settled
+from styx.values.sets_within import holds_set
+from styx.values.settled_types import Settled, settled
 from styx.values.steady_text import steady_text
 
 _DATETIME_EXT: Final = 1
@@ -149,6 +150,45 @@ def holds_sets(declared: Any) -> bool:
     return any(isinstance(node, inspect.SetType | inspect.FrozenSetType) for node in nodes)
 
 
+class _Look:
+    """A look at the parts of a value of the class `kind`, which has fields, as `Settled` says."""
+
+    __slots__ = ("_inner", "_items", "_other", "_wanted", "kind")
+
+    def __init__(self, certain: Settled) -> None:
+        self.kind: Any = certain.kind
+        self._wanted: list[Any] = [wanted for wanted, _ in certain.fields or ()]
+        self._other: list[Any] = [other for _, other in certain.fields or ()]
+        self._items: list[Any] = certain.items
+        self._inner: list[_Look | None] = [None if each is None else _Look(each) for each in certain.inner]
+
+    def tells(self, value: Any) -> bool:
+        """Whether the value comes back unchanged; if not, its decoded form tells."""
+        parts: tuple[Any, ...] = _parts_of(value)
+        wanted, other = self._wanted, self._other
+        at = 0
+        for item in parts:
+            kind = type(item)
+            if kind is not wanted[at]:
+                if kind is not other[at]:
+                    return False
+            elif kind is list:
+                wanted_item = self._items[at]
+                items: list[Any] = item
+                for each in items:
+                    if type(each) is not wanted_item:
+                        return False
+            elif kind is _DATETIME:
+                if item.tzinfo is not None and item.tzinfo is not UTC:
+                    return False  # another time zone has code of its own
+            else:
+                look = self._inner[at]
+                if look is not None and not look.tells(item):
+                    return False
+            at += 1  # noqa: SIM113 - compiled, a number costs less than a pair
+        return True
+
+
 class TypedState:
     """Encoder and decoder of one declared state type; `put` is checked by decoding what was encoded.
 
@@ -160,13 +200,10 @@ class TypedState:
     __slots__ = (
         "_check_open",
         "_equality_tells",
-        "_has_fields",
-        "_items",
         "_kind",
+        "_look",
         "_named",
-        "_other",
         "_type",
-        "_wanted",
         "pack",
         "unpack",
     )
@@ -178,11 +215,7 @@ class TypedState:
         self._equality_tells = equality_tells(state_type)
         certain = settled(state_type)
         self._kind: Any = None if certain is None else certain.kind  # None: no value's class
-        fields = None if certain is None else certain.fields
-        self._has_fields = fields is not None
-        self._wanted: list[Any] = [wanted for wanted, _ in fields or ()]
-        self._other: list[Any] = [other for _, other in fields or ()]
-        self._items: list[Any] = [] if certain is None else certain.items
+        self._look: _Look | None = None if certain is None or certain.fields is None else _Look(certain)
         self.pack: Callable[[Any], bytes] = _pack_ordered if holds_sets(state_type) else _encoder.encode
         self.unpack: Callable[[bytes], Any] = msgspec.msgpack.Decoder(
             state_type, ext_hook=ext_hook, dec_hook=dec_hook
@@ -209,31 +242,12 @@ class TypedState:
         if type(value) is self._kind:
             try:
                 # The look comes first: what it has seen runs no code of its own while it is encoded.
-                if self._is_settled(value):
+                look = self._look
+                if look is None or look.tells(value):
                     return pack(value)
             except Exception:  # noqa: BLE001 - raised again below, and told in a way that helps
                 pass
         return self._encoded(value)
-
-    def _is_settled(self, value: Any) -> bool:
-        if not self._has_fields:
-            return True
-        parts: tuple[Any, ...] = _parts_of(value)
-        wanted, other = self._wanted, self._other
-        at = 0
-        for item in parts:
-            kind = type(item)
-            if kind is not wanted[at] and kind is not other[at]:
-                return False
-            if kind is _DATETIME and item.tzinfo is not None and item.tzinfo is not UTC:
-                return False  # another time zone has code of its own
-            if kind is list:
-                wanted_item = self._items[at]
-                for each in item:
-                    if type(each) is not wanted_item:
-                        return False
-            at += 1  # noqa: SIM113 - compiled, a number costs less than a pair
-        return True
 
     def _encoded(self, value: Any) -> bytes:
         pack, unpack = self.pack, self.unpack

@@ -11,12 +11,9 @@ the items of a set are put in an order that does not depend on the process.
 from __future__ import annotations
 
 import copy
-import dataclasses
 import ipaddress
 import sys
 import warnings
-from collections.abc import Collection
-from itertools import chain
 from pathlib import PurePath
 from types import CoroutineType
 from typing import Any, Final
@@ -24,6 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from styx.values.reading import Reading
+from styx.values.sets_within import fields_of, holds_set
 
 ERRORS_TOLD_MAX: Final = 10
 """Places that an error names of a value that does not fit a model."""
@@ -116,43 +114,9 @@ def _plain(value: Any) -> Any:
 # Sets ----------------------------------------------------------------------------------------------------------------
 
 
-_SCALARS: Final = frozenset({type(None), bool, int, float, str, bytes})
 _SORTABLE: Final = ({str}, {int}, {bytes})
 _encode = msgspec.msgpack.Encoder(enc_hook=enc_hook).encode
-_SETS: Final = (set, frozenset)
-_LISTS: Final = (list, tuple)
 _set = object.__setattr__
-_parts_of: Final = msgspec.structs.astuple
-
-
-def holds_set(value: Any) -> bool:
-    """Whether there is a set anywhere in a value that msgspec has encoded: one that does not contain itself.
-
-    Level by level, with what is of one class at once: a list of rows costs little more than a row.
-    """
-    level: Collection[Any] = (value,)
-    while level:
-        parts: list[Any] = []
-        for kind in set(map(type, level)):
-            if kind in _SCALARS:
-                continue
-            if issubclass(kind, _SETS):
-                return True
-            parts += _within(kind, level if len(level) == 1 else [each for each in level if type(each) is kind])
-        level = parts
-    return False
-
-
-def _within(kind: Any, values: Collection[Any]) -> Collection[Any]:
-    """What is directly in these values of one class."""
-    if issubclass(kind, _LISTS):
-        return list(chain.from_iterable(values))
-    if issubclass(kind, msgspec.Struct):
-        return list(chain.from_iterable(map(_parts_of, values)))
-    if issubclass(kind, dict):
-        return [part for value in values for items in (value.values(), value) for part in items]
-    names = _fields(kind)
-    return [getattr(value, name, None) for value in values for name in names]
 
 
 def in_order(value: Any) -> Any:
@@ -169,7 +133,7 @@ def in_order(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [in_order(item) for item in value]
     changed = copy.copy(value)
-    for name in _fields(type(value)):
+    for name in fields_of(type(value)):
         item = getattr(value, name, None)
         if holds_set(item):
             if isinstance(changed, msgspec.Struct):
@@ -184,12 +148,3 @@ def _key_in_order(key: Any) -> Any:
     if isinstance(key, frozenset | tuple) and holds_set(key):
         return tuple(_key_in_order(part) for part in (in_order(key) if isinstance(key, frozenset) else key))
     return key
-
-
-def _fields(kind: Any) -> tuple[str, ...]:
-    fields: tuple[str, ...] | None = getattr(kind, "__struct_fields__", None)
-    if fields is not None:
-        return fields
-    if dataclasses.is_dataclass(kind):
-        return tuple(field.name for field in dataclasses.fields(kind))
-    return tuple(each.name for each in getattr(kind, "__attrs_attrs__", ()))

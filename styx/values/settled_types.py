@@ -2,8 +2,8 @@
 unchanged.
 
 A value of a settled type need not be decoded again to check it. A type is settled if msgspec alone reads and writes it,
-and if only the classes of its parts matter: a flat `msgspec.Struct` of plain fields and lists of plain items, or
-one plain type. A type that is not listed here is not settled.
+and if only the classes of its parts matter: a `msgspec.Struct` of plain fields, lists of plain items and Structs of
+such, or one plain type. A type that is not listed here is not settled.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ Kinds = tuple[type, type]
 class Settled(NamedTuple):
     """A value of exactly this class comes back if its fields, in order, are of these kinds; None: it has no fields.
 
-    `items`: for each field, of which class all items of its list are; None: it has no list.
+    `items`: for each field, of which class all items of its list are; None: it has no list. `inner`: for each field,
+    the condition of its Struct; None: it has none.
     """
 
     kind: type
     fields: list[Kinds] | None
     items: list[type | None]
+    inner: list[Settled | None]
 
 
 def settled(declared: Any) -> Settled | None:
@@ -48,15 +50,39 @@ def settled(declared: Any) -> Settled | None:
     node = inspect.type_info(declared)
     if not isinstance(node, inspect.StructType):
         kind = _plain(node)
-        return None if kind is None else Settled(kind, None, [])
-    if not _is_msgspecs_alone(node.cls):
+        return None if kind is None else Settled(kind, None, [], [])
+    return _struct(node, ())
+
+
+def _struct(node: inspect.StructType, around: tuple[type, ...]) -> Settled | None:
+    """Of a Struct within those `around` it: one that can contain itself is not settled."""
+    if node.cls in around or not _is_msgspecs_alone(node.cls):
         return None
-    fields = [_kinds(field.type) for field in node.fields]
-    if None in fields or [field.name for field in node.fields] != list(node.cls.__struct_fields__):
+    if [field.name for field in node.fields] != list(node.cls.__struct_fields__):
         return None
-    return Settled(
-        node.cls, [kinds for kinds in fields if kinds is not None], [_item_kind(field.type) for field in node.fields]
-    )
+    fields: list[Kinds] = []
+    inner: list[Settled | None] = []
+    for field in node.fields:
+        within = _struct_of(field.type)
+        certain = None if within is None else _struct(within, (*around, node.cls))
+        kinds = _kinds(field.type) if certain is None else _kinds_of(field.type, certain.kind)
+        if kinds is None:
+            return None
+        fields.append(kinds)
+        inner.append(certain)
+    return Settled(node.cls, fields, [_item_kind(field.type) for field in node.fields], inner)
+
+
+def _struct_of(node: Any) -> inspect.StructType | None:
+    """The one Struct that a field is, or is if it is not None."""
+    types = node.types if isinstance(node, inspect.UnionType) else (node,)
+    structs = [each for each in types if isinstance(each, inspect.StructType)]
+    others = len(types) - len(structs) - (inspect.NoneType() in types)
+    return structs[0] if len(structs) == 1 and not others else None
+
+
+def _kinds_of(node: Any, struct: type) -> Kinds:
+    return (struct, type(None)) if isinstance(node, inspect.UnionType) else (struct, struct)
 
 
 def _is_msgspecs_alone(cls: Any) -> bool:

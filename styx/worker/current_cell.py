@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from styx.model.access import Access
 from styx.model.cell import Cell, Environment
 from styx.model.partitioning import Key
 from styx.model.table_names import holds_rows
 from styx.relational.index_range import IndexRange, RowKey
+from styx.state.table import Reader
 from styx.worker.footprint import Footprint, Writes
 from styx.worker.range_read import Found, range_that_was_read, read_range, rows_of
 from styx.worker.slot import Slot
 from styx.worker.written_rows import WrittenRows
+
+_NOT_WRITTEN: Final[bytes] = bytes(bytearray(b"not written"))  # an object of its own: no value is it
 
 
 class CurrentCell(Cell):
@@ -25,15 +28,19 @@ class CurrentCell(Cell):
         self._writes = writes
         self._current = current
         self._slot = slot
-        self._found = slot.find(operator)
+        self._found: Reader = slot.found.get(operator) or slot.find(operator)
 
     def read(self, chain: bytes) -> bytes | None:
-        entity = self._entity
-        if entity in self._writes:
-            return self._writes[entity]
-        if entity in self._current:
-            return self._current[entity]
-        return self._found(entity[1])
+        entity, found = self._entity, self._found
+        if self._writes:
+            value = self._writes.get(entity, _NOT_WRITTEN)
+            if value is not _NOT_WRITTEN:
+                return value
+        if self._current:
+            value = self._current.get(entity, _NOT_WRITTEN)
+            if value is not _NOT_WRITTEN:
+                return value
+        return found(entity[1])
 
     def write(self, chain: bytes, value: bytes | None) -> None:
         self._writes[self._entity] = value

@@ -247,7 +247,7 @@ class StartingCell(msgspec.Struct, Cell, eq=False, gc=False):
         assert isinstance(environment, Footprint), "a read-only function runs in a transaction"
         slot = environment.here
         assert slot is not None, "a transaction without a slot has no state"
-        return StartingCell(key, slot.find(table))
+        return StartingCell(key, slot.found.get(table) or slot.find(table))
 
     def scan(self, environment: Environment, wanted: IndexRange, chain: bytes) -> list[tuple[RowKey, bytes]]:
         """As `Cell.scan`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from styx.relational.index_range import TOP, IndexRange, Position, RowKey
+from styx.state.entity_keys import EntityKeys
 from styx.worker.written_rows import WrittenIndex
 
 if TYPE_CHECKING:
@@ -40,16 +41,27 @@ def _committed(slot: Slot, wanted: IndexRange, n_slots: int, layers: Layers) -> 
     read = slot.found.get(index.table) or slot.find(index.table)
     found: Found = []
     made = slot.index_of(index, wanted.group, n_slots)
-    for position, key in made.walk(wanted.group, wanted.low, wanted.high, last > 0):
-        if not layers or not _hidden(key, layers):
-            data = read(key)
-            assert data is not None, "an index holds a row that its table does not"
-            found.append((position, key, data))
-            if len(found) == first or len(found) == last:
-                break
+    if isinstance(made, EntityKeys):
+        parts = made.parts
+        for key in made.walk(wanted.group, wanted.low, wanted.high, last > 0):
+            if not layers or not _hidden(key, layers):
+                found.append((key[parts:], key, _there(read(key))))
+                if len(found) == first or len(found) == last:
+                    break
+    else:
+        for position, row in made.walk(wanted.group, wanted.low, wanted.high, last > 0):
+            if not layers or not _hidden(row, layers):
+                found.append((position, row, _there(read(row))))
+                if len(found) == first or len(found) == last:
+                    break
     if last:
         found.reverse()
     return found
+
+
+def _there(data: bytes | None) -> bytes:
+    assert data is not None, "an index holds a row that its table does not"
+    return data
 
 
 def _hidden(key: RowKey, layers: Layers) -> bool:

@@ -135,7 +135,7 @@ def single_rerun(
     invocations = footprint.invocations
     kind: Annotated[type[Invocation], USUAL] = type(invocations[0]) if invocations else Invocation
     operator = entry.function.operator
-    cell = _Cell((operator, entry.key), current, slot.find(operator))
+    cell = _Cell((operator, entry.key), current, slot.found.get(operator) or slot.find(operator))
     call = kind(
         entry.key,
         footprint,

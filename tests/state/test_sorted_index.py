@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from styx.relational.index_range import HIGHEST, LOWEST, TOP, Group, Position, RowKey, TableIndex
+from styx.state.entity_keys import EntityKeys
 from styx.state.sorted_index import SortedIndex
 from styx.state.table import MANY_ROWS, Table
 
@@ -99,6 +100,8 @@ def asked(table: Table, index: TableIndex, group: Group = ("ada",)) -> list[RowK
     made = table.index(99, index, group)
     if made is None:
         made = table.make_index(index, group, 4)
+    if isinstance(made, EntityKeys):
+        return list(made.walk(group, LOWEST, HIGHEST))
     return [key for _, key in made.walk(group, LOWEST, HIGHEST)]
 
 

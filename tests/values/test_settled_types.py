@@ -16,7 +16,7 @@ import pytest
 
 from styx.errors import UnsupportedValue
 from styx.values.codec import TypedState
-from styx.values.settled_types import settled
+from styx.values.settled_types import Settled, settled
 
 T = TypeVar("T")
 UTC = datetime.UTC
@@ -111,6 +111,11 @@ class Linked(msgspec.Struct):
     next: Linked | None = None
 
 
+class Around(msgspec.Struct):
+    flat: Flat
+    deep: Deep | None = None
+
+
 class Placed(Flat):
     number = property(lambda _: 7, lambda _, value: None, lambda _: None)
 
@@ -147,6 +152,11 @@ SETTLED: list[Any] = [
         )
         for options in ({}, {"array_like": True}, {"tag": "one", "frozen": True}, {"eq": False}, {"rename": "upper"})
     ),
+    *(
+        msgspec.defstruct("One", [("item", kind)], **options)
+        for kind in (Flat, Deep | None, Around, msgspec.defstruct("Listing", [("item", list[int])], array_like=True))
+        for options in ({}, {"array_like": True}, {"tag": "one", "omit_defaults": True})
+    ),
     msgspec.defstruct("Sparing", [("item", int, 1), ("name", str, "x")], omit_defaults=True),
     msgspec.defstruct("Strict", [("item", float, 1.0), ("name", str, "x")], forbid_unknown_fields=True, tag=7),
     msgspec.defstruct("Wrong", [("item", int, "no number"), ("name", str | None, 5)], omit_defaults=True),
@@ -178,7 +188,18 @@ UNSETTLED: list[Any] = [
             Level,
             Word | None,
             Decimal | None,
-            Flat,
+            list[Flat],
+            Flat | int,
+            Checked,
+            Doubled | None,
+            Unequal,
+            Model,
+            Hidden,
+            Linked,
+            Placed,
+            Generally[int],
+            dict[str, Flat],
+            msgspec.defstruct("A", [("x", int)], tag="a") | msgspec.defstruct("B", [("x", int)], tag="b"),
             list[int] | None,
             list[int | None],
             list[list[int]],
@@ -273,6 +294,16 @@ OTHERS += (
     Listed([1]),
     Listed(["a"]),
 )
+OTHERS += (Flat(2**64), Flat(1, Text("a")), Around(Flat()), Around(Flat(), Flat()), Around(1))  # type: ignore[arg-type]
+USUAL: dict[Any, Any] = {
+    int: 1,
+    str: "a",
+    bool: True,
+    float: 1.5,
+    bytes: b"a",
+    datetime.datetime: DOUBTFUL,
+    type(None): None,
+}
 VALUES: tuple[Any, ...] = (*NUMBERS, *FLOATS, *TEXTS, *TIMES, *OTHERS)
 
 
@@ -328,6 +359,25 @@ def all_values(kind: Any) -> list[Any]:
     return values
 
 
+def usual(certain: Settled, at: int) -> Any:
+    """A value that meets the condition: with the first of its kinds, or the second."""
+    if certain.fields is None:
+        return USUAL[certain.kind]
+    parts: list[Any] = []
+    for kinds, item, inner in zip(certain.fields, certain.items, certain.inner, strict=True):
+        if item is not None:
+            parts.append([USUAL[item]] * at)
+        elif inner is not None and kinds[at] is inner.kind:
+            parts.append(usual(inner, at))
+        else:
+            parts.append(USUAL[kinds[at]])
+    return made_of(certain.kind, parts)
+
+
+def is_settled(typed: TypedState, value: Any) -> bool:
+    return type(value) is typed._kind and (typed._look is None or typed._look.tells(value))
+
+
 @pytest.mark.parametrize("declared", numbered(SETTLED + UNSETTLED))
 def test_it_is_taken_or_refused_as_if_it_were_decoded_and_compared(declared: Any) -> None:
     typed = TypedState(declared)
@@ -339,18 +389,10 @@ def test_it_is_taken_or_refused_as_if_it_were_decoded_and_compared(declared: Any
 def test_usual_values_are_settled_by_their_types(declared: Any) -> None:
     certain = settled(declared)
     assert certain is not None
-    usual = {int: 1, str: "a", bool: True, float: 1.5, bytes: b"a", datetime.datetime: DOUBTFUL, type(None): None}
-    if certain.fields is None:
-        values = [usual[certain.kind]]
-    else:
-        fields = list(zip(certain.fields, certain.items, strict=True))
-        values = [
-            made_of(declared, [usual[kinds[at]] if item is None else [usual[item]] * at for kinds, item in fields])
-            for at in (0, 1)
-        ]
     typed = TypedState(declared)
-    for value in values:
-        assert typed._is_settled(value)
+    for at in (0, 1):
+        value = usual(certain, at)
+        assert is_settled(typed, value)
         assert typed.encode(value) == typed._encoded(value)
 
 
@@ -365,5 +407,14 @@ def test_a_value_that_changes_while_it_is_encoded_is_not_trusted() -> None:
 
     flat = Flat(Sly.A, "a")  # type: ignore[arg-type]
     typed = TypedState(Flat)
-    assert not typed._is_settled(flat)
+    assert not is_settled(typed, flat)
     assert outcome(typed.encode, flat) == outcome(typed._encoded, flat)
+
+
+def test_the_struct_within_is_looked_at_as_the_one_around_it() -> None:
+    typed = TypedState(Around)
+    assert is_settled(typed, Around(Flat(1, "a"), Deep(1, "a", 1.0)))
+    assert not is_settled(typed, Around(Flat("1", "a")))  # type: ignore[arg-type]
+    assert not is_settled(typed, Around(Deep(1, "a", 1.0)))  # its rate would be lost
+    with pytest.raises(UnsupportedValue):
+        typed.encode(Around(Flat("1", "a")))  # type: ignore[arg-type]

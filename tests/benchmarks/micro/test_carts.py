@@ -55,6 +55,7 @@ def test_rows_and_calls_change_the_same_items() -> None:
         ("row_scan_50", 50),
         ("call_scan_50", 50),
         ("row_scan_1000", ITEMS),
+        ("call_scan_1000", ITEMS),
         ("list_scan_1000", ITEMS),
         ("row_partitions", CARTS),
     ],
@@ -63,9 +64,21 @@ def test_each_query_finds_all_that_there_is(name: str, found: int) -> None:
     assert results(name)[1] == [found] * COUNT
 
 
-@pytest.mark.parametrize(("name", "table"), [("row_insert", "cart/items"), ("row_unique", "cart/coupons")])
-def test_an_inserted_row_is_there(name: str, table: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("row_insert", "cart/items"),
+        ("call_insert", "item"),
+        ("row_unique", "cart/coupons"),
+        ("call_unique", "coupon"),
+        ("call_unique", "coupon_text"),
+        ("row_app_wide", "cart/listings"),
+        ("call_app_wide", "listing"),
+        ("call_app_wide", "code"),
+    ],
+)
+def test_what_is_inserted_is_there(name: str, table: str) -> None:
     engine, _ = results(name)
-    before = CARTS * ITEMS if name == "row_insert" else 0
+    before = CARTS * ITEMS if name.endswith("insert") else 0
     held = sum(len(slot.state.table(table)) for slot in engine.worker.slots.values())
     assert held == before + OPERATIONS * COUNT

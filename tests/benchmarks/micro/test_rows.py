@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.micro import __main__ as command
 from benchmarks.micro.rows import DEFAULT_ROWS, ROWS
+from benchmarks.micro.timing import time_row
 from benchmarks.reference.transfers import encoded, transfers
 
 
@@ -16,7 +17,7 @@ def test_a_row_is_the_same_each_time_and_runs(name: str) -> None:
     row = ROWS[name]
     assert row.routed(10) == row.routed(10)
     assert row.routed(20)[:10] == row.routed(10)
-    seconds, _, given = command.time_row(row, 20)
+    seconds, _, given = time_row(row, 20)
     assert seconds > 0
     assert len(given) == 20
 
