@@ -22,6 +22,7 @@ from msgspec import NODEFAULT, UNSET
 from msgspec import inspect as msgspec_inspect
 
 from styx.model.app import App
+from styx.model.ingest import Ingest
 from styx.schema.description import describe, routing_table
 from styx.values.codec import is_scalar
 from styx.values.custom_types import is_model, json_schema
@@ -60,6 +61,10 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
     if app.events:  # likewise
         for event in app.events.values():
             digest.update(_encode((event.name, event.version, type_shape(event.type), str(event.keep))))
+    for ingest in app.operators.values():
+        if isinstance(ingest, Ingest):  # likewise
+            to = ingest.to.name, ingest.to_function, type_shape(ingest.value)
+            digest.update(_encode((ingest.name, ingest.topic, ingest.start, *to)))
     sourceless = set()
     for name in sorted(modules):
         source = source_of(name)
@@ -74,6 +79,9 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
 
 def _functions(app: App) -> Iterator[types.FunctionType]:
     for _, operator in sorted(app.operators.items()):
+        if isinstance(operator, Ingest):  # whose own functions are the engine's
+            yield from (each for each in operator.deciding if isinstance(each, types.FunctionType))
+            continue
         for functions in (operator.functions, operator.partitions.functions):
             for name in sorted(functions):
                 function = inspect.unwrap(functions[name].func)

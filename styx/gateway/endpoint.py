@@ -123,7 +123,7 @@ class RequestEndpoint:
                 async with asyncio.timeout(seconds):
                     return status.answer_of_read(await engine.submit_request(request))
             if asked.function is None or asked.key is None:
-                operator = engine.app.operator(asked.operator)
+                operator = head.served(engine.app.operator(asked.operator))
                 idempotency_key = head.idempotency_key(headers, scope.get(IDENTITY))
                 seconds = head.timeout_seconds(headers, seconds)
                 self._admit()
@@ -182,7 +182,7 @@ class RequestEndpoint:
             self._routes.clear()
         route = self._routes.get((operator, function))
         if route is None:
-            declared = self._app.operator(operator)
+            declared = head.served(self._app.operator(operator))
             spec = declared.function(function)
             query, methods = (QueryReader(spec.signature), _SAFE) if spec.read_only else (None, ())
             arguments = ArgumentReader(spec.signature)

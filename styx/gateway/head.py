@@ -110,6 +110,15 @@ def check_once(headers: Iterable[tuple[bytes, bytes]]) -> None:
         seen.add(name)
 
 
+def served(operator: Operator) -> Operator:
+    """The operator if gateways serve it; raises `RequestRejected` (`forbidden`)."""
+    if not operator.served:
+        raise RequestRejected(
+            "forbidden", f"{operator.name!r} takes records from `styx ingest` alone: its state can be read, no more"
+        )
+    return operator
+
+
 def key_of(text: str, operator: Operator, headers: Mapping[bytes, bytes]) -> Key:
     """The checked key from its text form, and of the type in `Styx-Key-Type` (`str`, `int` or `tuple`), if it was sent.
 

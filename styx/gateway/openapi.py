@@ -89,13 +89,14 @@ def openapi(app: App) -> Json:
     schemas = _Schemas(app)
     paths: Json = {}
     for operator in app.operators.values():
-        for spec in operator.functions.values():
+        for spec in operator.functions.values() if operator.served else ():
             path = f"{PREFIX}{quote(operator.name)}/{{key}}/{quote(spec.name)}"
             paths[path] = {"post": _operation(operator, spec, schemas)}
             if spec.read_only:
                 paths[path]["get"] = _get_operation(operator, spec, schemas)
         paths[f"{PREFIX}{quote(operator.name)}/{{key}}"] = {"get": _read_operation(operator, schemas)}
-        paths[f"{PREFIX}{quote(operator.name)}"] = {"post": _load_operation(operator, schemas)}
+        if operator.served:
+            paths[f"{PREFIX}{quote(operator.name)}"] = {"post": _load_operation(operator, schemas)}
     return {
         "openapi": "3.1.0",
         "info": {"title": app.name, "version": "1", "description": _INFO},

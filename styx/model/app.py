@@ -199,6 +199,13 @@ class App:
                         f"app {self.name!r}: {reference.name} refers to operator {reference.parent.name!r}, which the "
                         "app does not have: add it to the app's operators"
                     )
+        for operator in self._by_name.values():
+            for called in operator.calls:
+                if self._by_name.get(called.name) is not called:
+                    raise ConfigurationError(
+                        f"app {self.name!r}: {operator} calls operator {called.name!r}, which the app does not have: "
+                        "add it to the app's operators"
+                    )
 
     def __repr__(self) -> str:
         return f"App({self.name!r}, operators={list(self.operators)})"

@@ -61,6 +61,11 @@ class Operator:
     Raises `ConfigurationError` at once for anything that could only fail later.
     """
 
+    served = True
+    """Whether gateways take calls of its functions, and loads."""
+    calls: Sequence[Operator] = ()
+    """Those that it calls by its declaration."""
+
     def __init__(
         self,
         name: str,
