@@ -1,4 +1,4 @@
-"""Formats of foreign records that need a description: `Ingest(format=Avro(schema))`, `Ingest(format=Protobuf(Message))`.
+"""Formats of foreign records that need a description: `format=Avro(schema)`, `format=Protobuf(Message)` of an `Ingest`.
 
 Public names only.
 """

@@ -149,9 +149,9 @@ class Ingest(Operator):
             raise BadRecord(
                 f"{self._place(partition, raw.offset)} has {raw.too_large} bytes, which no request has room for"
             )
+        what = "where="
         try:
             record = self._read(partition, raw)
-            what = "where="
             if self._where is not None and not self._where(record):
                 return Made(False)
             what = "key="

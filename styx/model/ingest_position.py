@@ -1,4 +1,4 @@
-"""How far the records of a foreign topic's partition are taken: the state of an `Ingest`'s entity, and what is sent to it.
+"""How far a foreign topic's partition is taken: the state of an `Ingest`'s entity, and what is sent to it.
 
 Data only. Offsets are Kafka's, and grow within one partition of one topic; they may have gaps.
 """

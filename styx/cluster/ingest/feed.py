@@ -321,5 +321,3 @@ class TopicFeed:
 def same_reading(one: Ingest, other: Ingest) -> bool:
     """Whether two versions of an ingest read the same topic from the same place."""
     return (one.topic, one.start) == (other.topic, other.start)
-
-

@@ -1,4 +1,4 @@
-"""The source of an ingest: a topic at somebody else's brokers, read without a consumer group and without storing offsets.
+"""The source of an ingest: a topic at somebody else's brokers, read without a consumer group. It stores no offsets.
 
 Only records of committed transactions are read. A position that the topic does not have is an error, never a jump. It
 looks up what is there and reads it, and decides nothing.
@@ -7,7 +7,8 @@ looks up what is there and reads it, and decides nothing.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Awaitable
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError
@@ -25,6 +26,9 @@ READ_RECORDS_MAX: Final = 2_000
 PARTITION_BYTES_MAX: Final = 512 * 1024
 """Of one partition in one answer, unless a single batch is larger; so much is in memory for each."""
 WAIT_MS: Final = 200
+
+
+T = TypeVar("T")
 
 
 class OutOfRange(Exception):
@@ -166,7 +170,7 @@ class KafkaSource:
             raise EngineFailed(f"{self._session}: {self._topic} cannot be read: {error}") from None
         return {place.partition: records for place, records in found.items()}
 
-    async def _answered(self, question: Any) -> Any:
+    async def _answered(self, question: Awaitable[T]) -> T:
         try:
             async with asyncio.timeout(ANSWER_SECONDS_MAX):
                 return await question
