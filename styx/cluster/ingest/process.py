@@ -17,6 +17,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from styx.cluster.gateway.process import GatewayProcess
 from styx.cluster.ingest.feed import TopicFeed, same_reading
 from styx.cluster.ingest.source import KafkaSource
+from styx.errors import EngineFailed
 from styx.kafka.address import KafkaAddress
 from styx.metrics.exposition import Exposition, counters, gauges
 from styx.model.ingest import Ingest
@@ -50,7 +51,9 @@ class IngestProcess:
         try:
             while not following.done():
                 await self._follow()
-                for running in self._running.values():
+                for name, running in self._running.items():
+                    if running.cancelled():
+                        raise EngineFailed(f"ingest {name} was given up: start this process anew")
                     if running.done():
                         running.result()
                 await asyncio.wait([following], timeout=FOLLOW_SECONDS)

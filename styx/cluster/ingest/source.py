@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -118,11 +119,8 @@ class KafkaSource:
         consumer, self._consumer = self._consumer, None
         session, self._session = self._session, None
         if consumer is not None:
-            try:
-                async with asyncio.timeout(ANSWER_SECONDS_MAX):
-                    await consumer.stop()
-            except (KafkaError, OSError):
-                pass  # it was lost already
+            with suppress(KafkaError, OSError):  # it was lost already
+                await self._answered(consumer.stop())
         if session is not None:
             await session.close()
 
@@ -176,3 +174,9 @@ class KafkaSource:
                 return await question
         except TimeoutError:
             raise ConnectionError(f"{self._session} has not answered for {ANSWER_SECONDS_MAX:g} s") from None
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # aiokafka gives up its own tasks when it loses a broker, and lets those feel it who wait for them.
+            raise ConnectionError(f"{self._session} was lost") from None
