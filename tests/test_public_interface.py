@@ -18,6 +18,8 @@ NAMES = {
     "EngineFailed",
     "Event",
     "Index",
+    "Ingest",
+    "IngestRecord",
     "KeyExists",
     "Limits",
     "LoadFailed",

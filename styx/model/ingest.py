@@ -116,12 +116,11 @@ class Ingest(Operator):
         self.retry = retry
         self.to, self.to_function = self._checked_target(to, params is None)
         self.calls = (self.to,)
-        self.format = format_of(format)
         self.value = value
         self.deciding = tuple(each for each in (key, params, where) if each is not None)
         """The app's functions, which decide what becomes of a record."""
         self._key, self._params, self._where = key, params, where
-        self._decode = self._decoder()
+        self._decode = self._decoder(format)
         self.given: dict[str, Any] = {
             "name": name,
             "topic": topic,
@@ -187,11 +186,11 @@ class Ingest(Operator):
     def _place(self, partition: int, offset: int) -> str:
         return f"the record at offset {offset} of {self.topic}, partition {partition}"
 
-    def _decoder(self) -> Decode:
+    def _decoder(self, format: Any) -> Decode:
         try:
             if self.value is not None:
                 check_declared(self.value)
-            return self.format.decoder(self.value)
+            return format_of(format).decoder(self.value)
         except ConfigurationError as error:
             raise self._wrong(str(error)) from None
         except Exception as error:  # noqa: BLE001 - whatever msgspec says is the declaration's fault

@@ -12,7 +12,9 @@ import msgspec
 BATCH_RECORDS_MAX: Final = 500
 """Records of one batch, which is one transaction."""
 WAITING_MAX: Final = 2_000
-"""Records of one partition that are taken and not handled yet; at this number no further batch is taken."""
+"""Records of one partition that are taken and not handled yet; at this number no further batch is taken. It
+decides outcomes, which a replay repeats: another number needs another version of the protocol.
+"""
 GAPS_MAX: Final = 100
 """Ranges of offsets that were lost which are remembered with their bounds, the latest ones."""
 FORMER_MAX: Final = 100

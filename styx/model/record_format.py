@@ -6,7 +6,6 @@ is the record's fault, and is told with the reason.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -83,14 +82,33 @@ class Avro(RecordFormat):
         read, registry = fastavro.schemaless_reader, self._registry
 
         def decode(data: bytes) -> Any:
-            body = io.BytesIO(_behind_registry(data) if registry else data)
+            body = _Body(_behind_registry(data) if registry else data)
             found = read(body, schema, None)
-            rest = len(body.read())
-            if rest:
-                raise ValueError(f"{rest} bytes follow the value: it was written with another schema")
+            if body.rest:
+                raise ValueError(f"{body.rest} bytes follow the value: it was written with another schema")
             return found if value is None else msgspec.convert(found, value, dec_hook=dec_hook)
 
         return decode
+
+
+class _Body:
+    """Bytes that fastavro reads as a file."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def read(self, count: int) -> bytes:
+        found = self._data[self._at : self._at + count]
+        if len(found) < count:
+            raise EOFError("the value is cut off")
+        self._at += count
+        return found
+
+    @property
+    def rest(self) -> int:
+        """How many bytes are left."""
+        return len(self._data) - self._at
 
 
 class Protobuf(RecordFormat):
