@@ -63,8 +63,8 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
             digest.update(_encode((event.name, event.version, type_shape(event.type), str(event.keep))))
     for ingest in app.operators.values():
         if isinstance(ingest, Ingest):  # likewise
-            to = ingest.to.name, ingest.to_function, type_shape(ingest.value)
-            digest.update(_encode((ingest.name, ingest.topic, ingest.start, *to)))
+            to = "" if ingest.to is None else ingest.to.name, ingest.to_function, [each.name for each in ingest.emits]
+            digest.update(_encode((ingest.name, ingest.topic, ingest.start, *to, type_shape(ingest.value))))
     sourceless = set()
     for name in sorted(modules):
         source = source_of(name)

@@ -17,6 +17,7 @@ import msgspec
 
 from styx.errors import BadRecord, ConfigurationError, UnknownFunction, describe
 from styx.model.agenda import USUAL_RETRY, Retry
+from styx.model.event import Event
 from styx.model.ingest_functions import COUNTS, Count, IngestFunctions
 from styx.model.ingest_position import Position, RawRecord
 from styx.model.operator import Operator
@@ -70,10 +71,13 @@ class Ingest(Operator):
     name: as an operator's; the topic's offsets and what could not be handled are kept under it.
     topic: the topic's name. With another topic under the same name, that one is read from its own start.
     to: an operator of the app and a function of it that is registered already, itself or its name.
-    key: makes the key of the entity to be called of an `IngestRecord`.
-    value: the type of the records' values; None: plain data.
+    event: in place of `to`, an event of the app, which is emitted with the record's value.
+    key: makes the key of the entity to be called of an `IngestRecord`, or with `event` the key at which it is emitted;
+    only with `event` it may be left out: then the events are in the order of the topic's partition.
+    value: the type of the records' values; None: plain data, or the event's type.
     format: "json", "msgpack", "text", "bytes", or an `Avro(…)` or `Protobuf(…)` of `styx.formats`.
-    params: makes the tuple of arguments of an `IngestRecord`; None: the value is the only one.
+    params: makes the tuple of arguments of an `IngestRecord`, with `event` a tuple of its value; None: the record's
+    value is the only one.
     where: records for which it gives False are left out, and counted; None: none are.
     start: where reading begins when the topic is read for the first time, "earliest" or "latest".
     retry: how often the call of a record is tried that is aborted.
@@ -89,8 +93,9 @@ class Ingest(Operator):
         name: str,
         *,
         topic: str,
-        to: tuple[Operator, Any],
-        key: Callable[[IngestRecord[Any]], Any],
+        to: tuple[Operator, Any] | None = None,
+        event: Event[Any] | None = None,
+        key: Callable[[IngestRecord[Any]], Any] | None = None,
         value: Any = None,
         format: Literal["json", "msgpack", "text", "bytes"] | RecordFormat = "json",
         params: Callable[[IngestRecord[Any]], Iterable[Any]] | None = None,
@@ -109,14 +114,24 @@ class Ingest(Operator):
         if not isinstance(retry, Retry):
             raise self._wrong(f"retry= is a styx.Retry, such as Retry(attempts=3), got {shown(retry)}")
         for what, function in (("key", key), ("params", params), ("where", where)):
-            if (function is not None or what == "key") and not callable(function):
+            if (function is not None or (what == "key" and event is None)) and not callable(function):
                 raise self._wrong(f"{what}= is a function of an IngestRecord, got {shown(function)}")
+        if (to is None) == (event is None):
+            raise self._wrong("it has either to=(operator, function), or event=, an event of the app")
+        if event is not None and not isinstance(event, Event):
+            raise self._wrong(f"event= is a styx.Event, got {shown(event)}")
         self.topic = topic
         self.start = start
         self.retry = retry
-        self.to, self.to_function = self._checked_target(to, params is None)
-        self.calls = (self.to,)
-        self.value = value
+        self.to: Operator | None = None
+        self.to_function = ""
+        if event is None:
+            self.to, self.to_function = self._checked_target(to, params is None)
+            self.calls = (self.to,)
+        else:
+            self.emits = (event,)
+        self.event = event
+        self.value = value if value is not None or event is None else event.type
         self.deciding = tuple(each for each in (key, params, where) if each is not None)
         """The app's functions, which decide what becomes of a record."""
         self._key, self._params, self._where = key, params, where
@@ -124,7 +139,8 @@ class Ingest(Operator):
         self.given: dict[str, Any] = {
             "name": name,
             "topic": topic,
-            "to": (self.to, self.to_function),
+            "to": None if self.to is None else (self.to, self.to_function),
+            "event": event,
             "key": key,
             "value": value,
             "format": format,
@@ -154,9 +170,15 @@ class Ingest(Operator):
             if self._where is not None and not self._where(record):
                 return Made(False)
             what = "key="
-            key = self.to.check_key(self._key(record))
+            key = None if self._key is None else self._key(record)
+            if self.to is not None:
+                key = self.to.check_key(key)
             what = "params="
-            return Made(True, key, (record.value,) if self._params is None else tuple(self._params(record)))
+            params = (record.value,) if self._params is None else tuple(self._params(record))
+            if self.event is not None:
+                (value,) = params
+                self.event.encode(value)
+            return Made(True, key, params)
         except BadRecord:
             raise
         except Exception as error:  # noqa: BLE001 - code of the app and of decoders

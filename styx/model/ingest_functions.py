@@ -85,7 +85,9 @@ class IngestFunctions:
         return Outcome(TAKEN, position)
 
     async def record(self, ctx: Context, record: RawRecord, last: bool = False) -> str:
-        """Makes the call that a record becomes. `last`: what is raised now is the reason why it is set aside."""
+        """Makes the call, or emits the event, that a record becomes. `last`: what is raised now is the reason for which
+        it is set aside.
+        """
         _, partition = ctx.key
         try:
             made = self._ingest.made(partition, record)
@@ -98,7 +100,10 @@ class IngestFunctions:
         if not made.wanted:
             ctx.rows(self._ingest.counts).add(LEFT_OUT, number=1)
             return LEFT_OUT
-        ctx.call_async(self._ingest.to, self._ingest.to_function, made.key, made.params)
+        if self._ingest.to is None:
+            ctx.emit(self._ingest.event, *made.params, key=made.key)
+        else:
+            ctx.call_async(self._ingest.to, self._ingest.to_function, made.key, made.params)
         return TAKEN
 
     async def settled(self, ctx: Context, number: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from styx import App, ConfigurationError, Context, Ingest, Operator
+from styx import App, ConfigurationError, Context, Event, Ingest, Operator
 from styx.errors import BadRecord
 from styx.formats import Avro, Protobuf
 from tests.model.ingest_app import TOPIC, Payment, made_app, pay, raw
@@ -154,3 +154,42 @@ def test_a_record_without_room_is_told() -> None:
     _, ingest = made_app()
     with pytest.raises(BadRecord, match="has 5000000 bytes, which no request has room for"):
         ingest.made(2, raw(4, b"begin", too_large=5_000_000))
+
+
+# Events ----------------------------------------------------------------------------------------------------
+
+received = Event("payment-received", Payment)
+
+
+def test_records_become_events() -> None:
+    ingest = Ingest("payments", topic=TOPIC, event=received, key=lambda record: record.value.account)
+    made = ingest.made(0, raw(0, pay("ada", 5)))
+    assert (made.key, made.params) == ("ada", (Payment("ada", 5),))
+    assert Ingest("payments", topic=TOPIC, event=received).made(0, raw(0, pay("ada", 5))).key is None
+    other = Ingest("payments", topic=TOPIC, event=received, value=int, params=lambda record: ("ada",))
+    with pytest.raises(BadRecord, match="params= of ingest 'payments'"):
+        other.made(0, raw(0, b"5"))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({}, "either to=.operator, function., or event="),
+        ({"event": received, "to": (account, paid)}, "either to=.operator, function., or event="),
+        ({"event": "payment-received"}, r"event= is a styx\.Event, got 'payment-received'"),
+        ({"event": Event}, r"event= is a styx\.Event"),
+        ({"event": received, "key": "account"}, "key= is a function"),
+        ({"event": received, "format": "text"}, "format='text' gives str"),
+    ],
+)
+def test_a_wrong_event_is_refused(given: dict[str, Any], says: str) -> None:
+    arguments = {"key": lambda record: "a"} if not given else {}
+    with pytest.raises(ConfigurationError, match=says):
+        Ingest("payments", topic=TOPIC, **(arguments | given))
+
+
+def test_the_app_has_the_event_that_is_emitted() -> None:
+    ingest = Ingest("payments", topic=TOPIC, event=received)
+    with pytest.raises(ConfigurationError, match="which the app does not have: declare it"):
+        App("bank", [ingest], events=[Event("payment-received", Payment)])
+    assert App("bank", [ingest], events=[received]).events

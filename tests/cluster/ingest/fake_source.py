@@ -1,4 +1,4 @@
-"""A topic in memory, which a feed reads, and to which everything can happen that can happen to somebody else's topic."""
+"""A topic in memory, which a feed reads, and to which all can happen that can happen to somebody else's topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A feed on an engine in memory: whatever happens to topic, brokers and feed, each record is handled once and in order."""
+"""A feed on an engine in memory: whatever happens to topic, brokers and feed, each record counts once and in order."""
 
 from __future__ import annotations
 
