@@ -28,6 +28,7 @@ from styx.model.app import App
 from styx.model.bulk_load import LoadReport
 from styx.model.event import Event
 from styx.model.ingest import Ingest, IngestRecord
+from styx.model.inlet import Inlet
 from styx.model.limits import Limits
 from styx.model.row_page import Page
 from styx.relational.conditions import above, at_least, at_most, below, between, prefix
@@ -59,6 +60,7 @@ __all__ = [
     "Index",
     "Ingest",
     "IngestRecord",
+    "Inlet",
     "KeyExists",
     "Limits",
     "LoadFailed",

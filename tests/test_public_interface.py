@@ -20,6 +20,7 @@ NAMES = {
     "Index",
     "Ingest",
     "IngestRecord",
+    "Inlet",
     "KeyExists",
     "Limits",
     "LoadFailed",

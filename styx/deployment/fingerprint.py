@@ -23,6 +23,7 @@ from msgspec import inspect as msgspec_inspect
 
 from styx.model.app import App
 from styx.model.ingest import Ingest
+from styx.model.inlet import Inlet
 from styx.schema.description import describe, routing_table
 from styx.values.codec import is_scalar
 from styx.values.custom_types import is_model, json_schema
@@ -79,7 +80,7 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
 
 def _functions(app: App) -> Iterator[types.FunctionType]:
     for _, operator in sorted(app.operators.items()):
-        if isinstance(operator, Ingest):  # whose own functions are the engine's
+        if isinstance(operator, Ingest | Inlet):  # whose own functions are the engine's
             yield from (each for each in operator.deciding if isinstance(each, types.FunctionType))
             continue
         for functions in (operator.functions, operator.partitions.functions):

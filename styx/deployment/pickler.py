@@ -28,6 +28,7 @@ from styx.errors import ConfigurationError
 from styx.model.app import App
 from styx.model.event import Event
 from styx.model.ingest import Ingest
+from styx.model.inlet import Inlet
 from styx.model.operator import Operator
 from styx.model.partition_function import declared_function
 from styx.relational.table import Table
@@ -63,7 +64,7 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
         self.foreign_modules: set[str] = set()
         self._app = app
         self._operators: dict[int, tuple[int, Operator]] = {}
-        self._made: dict[int, tuple[int, Ingest]] = {}
+        self._made: dict[int, tuple[int, Ingest | Inlet]] = {}
         self._tables: dict[int, tuple[int, Table]] = {}
         self._events: dict[int, tuple[int, Event[Any]]] = {}
         self._namespaces: dict[int, tuple[int, dict[str, Any]]] = {}
@@ -155,7 +156,7 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
             return ("module", *self._namespace(obj.names))
         if isinstance(obj, types.ModuleType):
             return self._module(obj)
-        if kind is Ingest:
+        if kind is Ingest or kind is Inlet:
             index, _ = self._made.setdefault(id(obj), (len(self._made), obj))
             return ("made", index, kind.__name__)
         if isinstance(obj, Operator):

@@ -25,6 +25,7 @@ from styx.deployment.user_code import is_user_code
 from styx.model.app import App
 from styx.model.event import Event
 from styx.model.ingest import Ingest
+from styx.model.inlet import Inlet
 from styx.model.operator import Operator
 from styx.relational.table import Table
 
@@ -37,7 +38,7 @@ class AppUnpickler(pickle.Unpickler):
         self.named_modules: set[str] = set()
         self._app: App = App.__new__(App)
         self._operators: dict[int, Operator] = {}
-        self._made: dict[int, Ingest] = {}
+        self._made: dict[int, Ingest | Inlet] = {}
         self._tables: dict[int, Table] = {}
         self._events: dict[int, Event[Any]] = {}
         self._modules: dict[int, types.ModuleType] = {}
@@ -54,7 +55,7 @@ class AppUnpickler(pickle.Unpickler):
         declared: dict[int, Declaration] = {}
         tables: dict[int, dict[str, Any]] = {}
         emitted: list[tuple[Event[Any], dict[str, Any]]] = []
-        made: list[tuple[Ingest, dict[str, Any]]] = []
+        made: list[tuple[Ingest | Inlet, dict[str, Any]]] = []
         name = ""
         operators: list[Operator] = []
         drops: tuple[str, ...] = ()
@@ -100,8 +101,9 @@ class AppUnpickler(pickle.Unpickler):
                 return self._modules[index]
             case ("operator", index):
                 return self._operators.setdefault(index, Operator.__new__(Operator))
-            case ("made", index, _):
-                return self._made.setdefault(index, Ingest.__new__(Ingest))
+            case ("made", index, kind):
+                empty: Ingest | Inlet = Ingest.__new__(Ingest) if kind == "Ingest" else Inlet.__new__(Inlet)
+                return self._made.setdefault(index, empty)
             case ("table", index):
                 return self._tables.setdefault(index, Table())
             case ("event", index):
