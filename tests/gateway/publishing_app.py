@@ -38,10 +38,10 @@ class Charge(msgspec.Struct):
     type: str = ""
 
 
-changed = Event("price-changed", Price)
-pushed = Event("pushed", Push)
-charged = Event("charged", Charge)
-inner = Event("inner", Price)
+changed: Event[Price] = Event("price-changed", Price)
+pushed: Event[Push] = Event("pushed", Push)
+charged: Event[Charge] = Event("charged", Charge)
+inner: Event[Price] = Event("inner", Price)
 
 
 def made_app() -> App:

@@ -72,7 +72,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_wrong_declaration_is_refused(wrong: str) -> None:
     given, says = WRONG[wrong]
-    arguments = {"topic": TOPIC, "value": Payment, "to": (account, paid), "key": lambda record: record.value.account}
+    arguments: dict[str, Any] = {"topic": TOPIC, "value": Payment, "to": (account, paid), "key": lambda record: "a"}
     with pytest.raises(ConfigurationError, match=says) as told:
         Ingest("payments", **(arguments | given))
     assert "ingest 'payments'" in str(told.value)
@@ -110,7 +110,12 @@ def test_two_ingests_have_two_names() -> None:
 
 def test_a_record_becomes_a_call() -> None:
     seen: list[Any] = []
-    _, ingest = made_app(params=lambda record: [seen.append(record) or record.value])
+
+    def params(record: Any) -> Any:
+        seen.append(record)
+        return [record.value]
+
+    _, ingest = made_app(params=params)
     made = ingest.made(3, raw(9, pay("ada", 5), headers=[("a", b"1"), ("a", b"2")]))
     assert (made.wanted, made.key, made.params) == (True, "ada", (Payment("ada", 5),))
     (record,) = seen
@@ -133,7 +138,11 @@ BAD: dict[str, tuple[dict[str, Any], bytes | None, str]] = {
     "nothing": ({}, b"", "cannot be decoded"),
     "a tombstone": ({}, None, "it has no value"),
     "no text": ({"format": "text", "value": None, "key": lambda record: "a"}, b"\xff", "cannot be decoded"),
-    "a key that raises": ({"key": lambda record: {}["x"]}, pay("a", 1), "key= of ingest 'payments': KeyError: x"),
+    "a key that raises": (
+        {"key": lambda record: record.headers["x"]},
+        pay("a", 1),
+        "key= of ingest 'payments': KeyError: x",
+    ),
     "a key of another type": ({"key": lambda record: 7}, pay("a", 1), "key= of ingest 'payments': BadKey"),
     "no key": ({"key": lambda record: None}, pay("a", 1), "key= of ingest 'payments': BadKey"),
     "where that raises": ({"where": lambda record: 1 / 0}, pay("a", 1), "where= of ingest 'payments': ZeroDivision"),
@@ -158,7 +167,7 @@ def test_a_record_without_room_is_told() -> None:
 
 # Events ----------------------------------------------------------------------------------------------------
 
-received = Event("payment-received", Payment)
+received: Event[Payment] = Event("payment-received", Payment)
 
 
 def test_records_become_events() -> None:
