@@ -75,9 +75,10 @@ def ingest(
 
     name = name or default_name()
     parse_address(coordinator)
+    ours, theirs = parse_kafka_url(log), sources_of(source)
     security = security_of(cluster)
     told = facts_address(http_host, http_port, security.secret)
-    process = IngestProcess(name, security, coordinator, parse_kafka_url(log), sources_of(source))
+    process = IngestProcess(name, security, coordinator, ours, theirs)
     run_process(name, run_ingest(process, told))
 
 
@@ -86,6 +87,7 @@ def sources_of(given: tuple[str, ...], environment: Mapping[str, str] = os.envir
     `ConfigurationError`.
     """
     from styx.cli.exit_codes import usage_error
+    from styx.errors import ConfigurationError
     from styx.kafka.address import PASSWORD_VARIABLE as LOGS_PASSWORD
     from styx.kafka.address import SCHEME, parse_kafka_url
     from styx.kafka.address import USERNAME_VARIABLE as LOGS_USERNAME
@@ -103,5 +105,9 @@ def sources_of(given: tuple[str, ...], environment: Mapping[str, str] = os.envir
             raise usage_error(f"--from is kafka://HOST:PORT or INGEST=kafka://HOST:PORT, got {text!r}")
         if ingest_name in found:
             raise usage_error(f"--from says twice where {ingest_name or 'all topics'} are: leave one out")
-        found[ingest_name] = parse_kafka_url(url, login)
+        try:
+            found[ingest_name] = parse_kafka_url(url, login)
+        except ConfigurationError as error:
+            told = str(error).replace(LOGS_USERNAME, USERNAME_VARIABLE).replace(LOGS_PASSWORD, PASSWORD_VARIABLE)
+            raise ConfigurationError(told) from None
     return found

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
 
 import styx
 from styx import App, ConfigurationError, Event, Inlet, NotSent
@@ -21,7 +22,9 @@ from styx.gateway.app import Gateway
 from styx.gateway.auth import api_keys
 from styx.gateway.auth.access import AccessOptions
 from styx.gateway.auth.api_keys import new_key, utc_now
+from styx.gateway.docs_page import docs_page
 from styx.gateway.front import Entrance, Front
+from styx.gateway.openapi import openapi
 from styx.webhooks import HmacSignature, TimedSignature
 from tests.gateway.asgi import Answer, exchange
 from tests.gateway.publishing_app import SECRET, Charge, Price, changed, emitted, inner, made_app, signed
@@ -383,3 +386,15 @@ def test_signatures_in_base64_and_without_a_prefix() -> None:
     assert not check({"x-sig": digest.hex()}, body)
     with pytest.raises(NotSent, match="NONE is not set"):
         HmacSignature("X-Sig", "NONE")({"x-sig": "00"}, body)
+
+
+def test_the_document_has_what_can_be_posted() -> None:
+    document = openapi(made_app())
+    OpenAPIV31SpecValidator(document).validate()
+    assert sorted(document["paths"]) == ["/v1/events/charged", "/v1/events/price-changed", "/v1/events/pushed"]
+    price = document["paths"]["/v1/events/price-changed"]["post"]
+    assert price["requestBody"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Price"}
+    pushed = document["paths"]["/v1/events/pushed"]["post"]
+    assert pushed["parameters"][0]["name"] == "x-github-delivery"
+    assert "The request is signed" in pushed["description"]
+    assert "price-changed" not in docs_page(made_app())
