@@ -14,13 +14,8 @@ _PUBLISH: Final = (
 )
 _SIGNED: Final = " The request is signed: its signature is checked, and without one nothing is emitted."
 _CODES: Final = (
-    "bad_request",
-    "unauthenticated",
-    "forbidden",
-    "not_found",
-    "too_large",
-    "bad_arguments",
-    "unavailable",
+    *("bad_request", "unauthenticated", "forbidden", "not_found"),
+    *("too_large", "bad_arguments", "unavailable"),
 )
 """How a request can be refused."""
 
