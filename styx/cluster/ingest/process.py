@@ -38,7 +38,7 @@ class IngestProcess:
     def __init__(
         self, name: str, security: Security, coordinator: str, log: KafkaAddress, sources: Mapping[str, KafkaAddress]
     ) -> None:
-        self.engine = GatewayProcess(name, security, coordinator, log)
+        self.engine = GatewayProcess(name, security, coordinator, log, serves=False)
         self.feeds: dict[str, TopicFeed] = {}
         self._sources = {"": log, **sources}
         self._running: dict[str, asyncio.Task[None]] = {}
