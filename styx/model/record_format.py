@@ -79,7 +79,8 @@ class Avro(RecordFormat):
             schema = fastavro.parse_schema(self._schema)
         except Exception as error:  # noqa: BLE001 - whatever fastavro says of a schema
             raise ConfigurationError(f"Avro(schema): {type(error).__name__}: {error}") from None
-        read, registry = fastavro.schemaless_reader, self._registry
+        read: Any = fastavro.schemaless_reader  # whose types ask for a whole file
+        registry = self._registry
 
         def decode(data: bytes) -> Any:
             body = _Body(_behind_registry(data) if registry else data)

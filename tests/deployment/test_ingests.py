@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import styx
-from styx import App, Ingest, Operator
+from styx import App, Ingest, Inlet, Operator
 from styx.deployment.fingerprint import fingerprint
 from styx.deployment.package import pack, unpack
 from styx.model.ingest_position import Batch, RawRecord
@@ -115,3 +115,38 @@ def test_the_engines_own_functions_do_not_count() -> None:
     from styx.deployment.fingerprint import function_modules
 
     assert all(not name.startswith("styx.") for name in function_modules(made_app()[0]))
+
+
+EVENTS = """
+import msgspec
+from styx import App, Event, Ingest, Inlet
+from styx.webhooks import HmacSignature
+
+class Price(msgspec.Struct):
+    product: str
+    cents: int
+
+changed = Event("price-changed", Price)
+inlet = Inlet(changed, key=lambda price: price.product, verify=HmacSignature("X-Sig", "SECRET"), once="X-Id")
+topic = Ingest("prices", topic="others.prices", event=changed, key=lambda record: record.value.product)
+app = App("shop", [inlet, topic], events=[changed])
+"""
+
+
+async def published(app: App) -> None:
+    changed = app.events["price-changed"]
+    async with styx.embedded(app) as client:
+        await client.publish("price-changed", changed.from_json(b'{"product": "tea", "cents": 1}'))
+
+
+def test_inlets_and_ingests_of_events_come_back(load: Load) -> None:
+    app = load({"shop.py": EVENTS}, "shop").app
+    unpacked = unpack(pack(app, SECRET), SECRET)
+    inlet, topic = unpacked.operators["inlet.price-changed"], unpacked.operators["prices"]
+    assert isinstance(inlet, Inlet)
+    assert isinstance(topic, Ingest)
+    assert inlet.event is topic.event is unpacked.events["price-changed"]
+    assert inlet.event is not app.events["price-changed"]
+    assert inlet.once_header == "x-id"
+    assert inlet.verify is not None
+    asyncio.run(published(unpacked))
