@@ -15,6 +15,8 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from proof.cluster.ingest_faults import make_topic
+from styx.cli.app_target import load_app
+from styx.client.connect import connect
 from styx.process.ports import free_port
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.cli.served import STYX, unset, up
@@ -22,7 +24,7 @@ from tests.real_services import RealKafka
 
 pytestmark = pytest.mark.slow
 APP = """
-from styx import App, Context, Ingest, Operator
+from styx import App, Context, Event, Ingest, Inlet, Operator
 
 account = Operator("account")
 
@@ -31,7 +33,9 @@ async def paid(ctx: Context, payment: dict) -> None:
     await ctx.put(await ctx.get(0) + payment["cents"])
 
 payments = Ingest("payments", topic="{topic}", to=(account, paid), key=lambda record: record.value["account"])
-app = App("{name}", [account, payments])
+changed = Event("price-changed", dict[str, int])
+inlet = Inlet(changed, once=lambda prices: "-".join(sorted(prices)))
+app = App("{name}", [account, payments, inlet], events=[changed])
 """
 
 
@@ -65,7 +69,18 @@ def test_records_of_others_come_in(kafka: RealKafka, tmp_path: Path) -> None:
     def pid() -> int:
         return int(json.loads((tmp_path / f".styx/run/{name}/cluster.json").read_text())["pids"]["ingest"])
 
-    with up(tmp_path, environment, "--workers", "1", "--port", str(free_port()), *data) as (_, lines):
+    port = free_port()
+
+    async def publish() -> None:
+        app = load_app(f"{tmp_path}/shop.py:app")
+        async with connect(f"http://127.0.0.1:{port}") as remote, connect(f"kafka://{kafka.bootstrap}", app) as direct:
+            first = await remote.publish("price-changed", {"tea": 1})
+            assert (await direct.publish(app.events["price-changed"], {"tea": 1})).tid == first.tid
+            assert (await remote.publish("price-changed", {"tea": 1})).tid == first.tid
+            assert (await direct.publish("price-changed", {"cocoa": 1})).tid != first.tid
+
+    with up(tmp_path, environment, "--workers", "1", "--port", str(port), *data) as (_, lines):
+        asyncio.run(publish())
         assert any("ingest" in line for line in lines)
         asyncio.run(make_topic(kafka.bootstrap, topic))
         asyncio.run(write(kafka, topic, 3))
