@@ -62,10 +62,7 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
     if app.events:  # likewise
         for event in app.events.values():
             digest.update(_encode((event.name, event.version, type_shape(event.type), str(event.keep))))
-    for ingest in app.operators.values():
-        if isinstance(ingest, Ingest):  # likewise
-            to = "" if ingest.to is None else ingest.to.name, ingest.to_function, [each.name for each in ingest.emits]
-            digest.update(_encode((ingest.name, ingest.topic, ingest.start, *to, type_shape(ingest.value))))
+    _add_ingests(digest.update, app)  # likewise
     sourceless = set()
     for name in sorted(modules):
         source = source_of(name)
@@ -76,6 +73,14 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
     for function in [*_functions(app), *_migrations(app)]:
         _add(digest.update, function, sourceless, seen)
     return digest.hexdigest()
+
+
+def _add_ingests(update: Callable[[bytes], object], app: App) -> None:
+    """Adds what ingests declare beside their functions: no source shows it if it is computed."""
+    for ingest in app.operators.values():
+        if isinstance(ingest, Ingest):
+            to = "" if ingest.to is None else ingest.to.name, ingest.to_function, [each.name for each in ingest.emits]
+            update(_encode((ingest.name, ingest.topic, ingest.start, *to, type_shape(ingest.value))))
 
 
 def _functions(app: App) -> Iterator[types.FunctionType]:
