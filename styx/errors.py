@@ -39,6 +39,12 @@ class TransactionAborted(StyxError):
         self.message = message
 
 
+class BadRecord(StyxError):
+    """A record of a foreign topic can become no call: it cannot be decoded, or the app's functions refuse it. It is set
+    aside among the dead calls of its `Ingest`, with this reason.
+    """
+
+
 class RequestRejected(StyxError):
     """The request could not be run at all; nothing happened.
 

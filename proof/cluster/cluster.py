@@ -83,6 +83,7 @@ class ClusterUnderTest:
         self.options = options
         self.coordinator: ChildProcess | None = None
         self.gateway: ChildProcess | None = None
+        self.ingest: ChildProcess | None = None
         self.workers: list[ChildProcess | None] = [None] * options.workers
         self.coordinator_port = free_port(following=1)
         self.facts_port = self.coordinator_port + 1
@@ -164,10 +165,15 @@ class ClusterUnderTest:
             *("--log", self.url),
         )
 
+    async def start_ingest(self) -> None:
+        """Starts the process that reads the topics of the app's ingests."""
+        coordinator = f"127.0.0.1:{self.coordinator_port}"
+        self.ingest = await self._child("ingest", "--coordinator", coordinator, "--log", self.url)
+
     @property
     def children(self) -> list[ChildProcess]:
         """The processes that were started and not killed since."""
-        return [child for child in (self.coordinator, *self.workers, self.gateway) if child is not None]
+        return [child for child in (self.coordinator, *self.workers, self.gateway, self.ingest) if child is not None]
 
     def check(self) -> None:
         """Raises `ChildFailed` if a process has ended by itself."""

@@ -22,6 +22,7 @@ from styx.cli import (
     errors,
     explain,
     gateway,
+    ingest,
     keys,
     new,
     restore,
@@ -52,6 +53,7 @@ A cluster on Kafka and an object store:
   styx up shop:app --log … --store …  all of it on this machine
   styx status                         its state
   styx coordinator, worker, gateway   its processes one by one
+  styx ingest                         other people's topics in
   styx backup, styx restore           copy its data to another place, and back
   styx keys                           who may use a gateway
   styx set-aside                      refuse a request at which it fails
@@ -81,6 +83,7 @@ _COMMANDS = {
     "coordinator": coordinator,
     "worker": worker,
     "gateway": gateway,
+    "ingest": ingest,
 }
 """Each command is the function of its name in its module; `EXAMPLES` in the module ends its help."""
 _GROUPS = {"keys": keys, "state": state}

@@ -1,7 +1,8 @@
 """One process of a cluster, from its start to its end: log lines, event loop, signals, and the pages of its own port.
 
-`coordinate`, `work` and `serve_gateway` are the programs of `styx coordinator`, `styx worker` and `styx gateway`. A
-program imports its part of the cluster when it runs, so that a process has only its own part in memory.
+`coordinate`, `work`, `serve_gateway` and `run_ingest` are the programs of `styx coordinator`, `styx worker`, `styx
+gateway` and `styx ingest`. A program imports its part of the cluster when it runs, so that a process has only its own
+part in memory.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from styx.watchdog.ending import notice
 
 if TYPE_CHECKING:
     from styx.cluster.gateway.process import GatewayProcess
+    from styx.cluster.ingest.process import IngestProcess
     from styx.cluster.options import CoordinatorOptions, ProcessOptions
     from styx.cluster.worker.process import WorkerProcess
     from styx.gateway.front import Front
@@ -112,7 +114,7 @@ async def until_told(
         working.result()
 
 
-# The three programs ----------------------------------------------------------------------------------------
+# The programs ----------------------------------------------------------------------------------------------
 
 
 async def coordinate(options: ProcessOptions, wanted: CoordinatorOptions, app: App | None, facts: FactsAddress) -> None:
@@ -228,3 +230,14 @@ async def serve_gateway(
     finally:
         following.cancel()
         await process.close()
+
+
+async def run_ingest(process: IngestProcess, facts: FactsAddress) -> None:
+    """Feeds until SIGTERM or SIGINT; raises what `IngestProcess.run` raises."""
+    pages = {
+        "/healthz": lambda: well(process.engine.broken_reason),
+        "/readyz": lambda: well(process.unready_reason),
+        "/metrics": lambda: metrics_page(process.metrics()),
+    }
+    async with facts_server(facts, pages):
+        await until_told(process.run())

@@ -89,6 +89,14 @@ class FrontOptions:
         int | None,
         Parameter(help="Requests in flight for each key or token's subject.", env_var="STYX_IN_FLIGHT_LIMIT"),
     ] = None
+    webhook: Annotated[
+        Texts,
+        Parameter(
+            negative=(),
+            help="An event that may be posted without a credential: its inlet checks a signature.",
+            env_var="STYX_WEBHOOK",
+        ),
+    ] = ()
     tls_cert: Annotated[
         Path | None, Parameter(help="PEM certificate of the gateway: it serves https.", env_var="STYX_GATEWAY_TLS_CERT")
     ] = None
@@ -119,6 +127,7 @@ class FrontOptions:
             ("--trust-proxy", self.trust_proxy),
             ("--jwt-audience", self.jwt_audience),
             ("--jwt-algorithm", self.jwt_algorithm),
+            ("--webhook", self.webhook),
         ):
             words += [word for value in values for word in (option, value)]
         return words
@@ -152,6 +161,7 @@ def front_of(options: FrontOptions, host: str) -> Front:
         policy=options.policy,
         rate=options.rate_limit,
         in_flight=options.in_flight_limit,
+        webhooks=tuple(listed(options.webhook)),
     )
     tls = None
     if options.tls_cert is not None and options.tls_key is not None:

@@ -7,6 +7,7 @@ Each client sends requests in its own way.
 from __future__ import annotations
 
 import re
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable
 from functools import lru_cache
@@ -19,10 +20,13 @@ from styx.client.load import LoadTarget, load
 from styx.client.loaded import RowsOf
 from styx.errors import BadArguments, BadKey, ConfigurationError, RequestRejected, StyxError
 from styx.messages import Reply, ReplyError
+from styx.model.app import App
 from styx.model.bulk_load import LoadReport
 from styx.model.entity_handle import EntityReference, entity_of, positional
 from styx.model.entity_read import reply_of_read, state_in
+from styx.model.event import Event
 from styx.model.function_spec import READ_FUNCTION, READ_ROWS_FUNCTION, UserFunction
+from styx.model.inlet import PUBLISH, inlet_of
 from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
 from styx.model.operator import Operator as AnyOperator
 from styx.model.signature import Signature
@@ -44,6 +48,7 @@ OperatorLike = AnyOperator | str
 FunctionLike = UserFunction | str
 KeyLike = str | int | tuple[str | int, ...]
 TableLike = Table | str
+EventLike = Event[Any] | str
 Pairs = Iterable[tuple[KeyLike, Any]] | AsyncIterable[tuple[KeyLike, Any]]
 
 
@@ -161,6 +166,35 @@ class Client(ABC):
             idempotency_key=idempotency_key,
         )
         return typed_result(function, reply.unwrap())
+
+    async def publish(
+        self,
+        event: EventLike,
+        value: Any,
+        *,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `request`
+        idempotency_key: str | None = None,
+    ) -> Reply:
+        """Publishes an event of the app that comes from outside, which an `Inlet` lets in: the event itself, or its
+        name, and a value of its type. The `Reply` has the place at which it was emitted.
+
+        Raises `BadArguments` for an event without an inlet and a value that does not fit, `TransactionAborted` if the
+        value was refused by what the event starts, and what `request` raises.
+        """
+        reply = await self._publish(event, value, timeout, idempotency_key)
+        reply.unwrap()
+        return reply
+
+    async def _publish(self, event: EventLike, value: Any, seconds: float, idempotency_key: str | None) -> Reply:
+        inlet = inlet_of(self._known_app(), event)
+        inlet.event.encode(value)
+        once = idempotency_key if idempotency_key is not None else inlet.once_of(value)
+        key = inlet.key_of(value, once or secrets.token_hex(8))
+        return await self.request(inlet, key, PUBLISH, value, timeout=seconds, idempotency_key=once)
+
+    def _known_app(self) -> App:
+        """The app with its code; raises `BadArguments` if the client knows only its name."""
+        raise BadArguments("this client knows only the app's name: publish with a client of the app itself")
 
     @overload
     def at(self, operator: EntityReference[Any, Any], **options: Any) -> EntityOfClient: ...

@@ -170,6 +170,9 @@ class EmbeddedClient(Client):
                 future.set_result(rejected(error))
             return future
 
+    def _known_app(self) -> App:
+        return self.engine.app
+
     def check_home(self) -> None:
         """Raises `ConfigurationError` off the event loop that it was opened on; fine if it is not open."""
         if self._home is not None:

@@ -24,6 +24,7 @@ import msgspec
 import yarl
 
 from styx.client.base import (
+    EventLike,
     FunctionLike,
     KeyLike,
     OperatorLike,
@@ -54,6 +55,7 @@ from styx.errors import (
 from styx.messages import REJECTION_CODES, Reply, ReplyError
 from styx.model.bulk_load import encode_pair, encode_pairs
 from styx.model.entity_read import UNKNOWN_ENTITY
+from styx.model.event import Event
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.model.partitioning import Key
 from styx.model.table_names import own_name, owner_of
@@ -256,6 +258,18 @@ class HttpClient(RemoteClient):
         rows = RowsOf(table)
         query = f"?rows={quote(own_name(rows.name), safe='')}"
         return await self._request(owner_of(rows.name), key, None, query=query, timeout=timeout, idempotency_key=None)
+
+    async def _publish(self, event: EventLike, value: Any, seconds: float, idempotency_key: str | None) -> Reply:
+        check_timeout(seconds)
+        self._check_open()
+        if isinstance(event, Event):
+            name, body = event.name, event.to_json(event.encode(value))
+        else:
+            name, body = event, _encode(value)
+        headers = {"Content-Type": "application/json"}
+        if idempotency_key is not None:
+            headers[_IDEMPOTENCY_KEY] = check_idempotency_key(idempotency_key)
+        return _reply(*await self._post(f"/v1/events/{quote(name, safe='')}", headers, body, seconds))
 
     def load_target(self, operator: OperatorLike | RowsOf, replace: bool, timeout: float) -> LoadTarget:
         """As `Client.load_target`; the gateway sorts the pairs by slot.

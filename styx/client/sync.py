@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 
 from styx.client.base import (
     Client,
+    EventLike,
     FunctionLike,
     KeyLike,
     OperatorLike,
@@ -214,6 +215,19 @@ class SyncClient(Generic[C]):
         """The `Reply` of a transaction that reads one entity, as `Client.read`."""
         check_timeout(timeout)
         return self._start(self._client.read(operator, key, timeout=timeout, idempotency_key=idempotency_key)).result()
+
+    def publish(
+        self,
+        event: EventLike,
+        value: Any,
+        *,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,
+        idempotency_key: str | None = None,
+    ) -> Reply:
+        """Publishes an event that comes from outside, as `Client.publish`."""
+        check_timeout(timeout)
+        publishing = self._client.publish(event, value, timeout=timeout, idempotency_key=idempotency_key)
+        return self._start(publishing).result()
 
     def close(self) -> None:
         """Closes the client and ends its thread; closing twice is harmless. A fork of its process does nothing."""

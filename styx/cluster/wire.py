@@ -16,6 +16,8 @@ from styx.protocol.messages import ToCoordinator, ToWorker
 WORKER: Final = "worker"
 COORDINATOR: Final = "coordinator"
 GATEWAY: Final = "gateway"
+INGEST_FACT: Final = "ingest"
+"""Says of a peer that it hears what a gateway hears, and serves no clients."""
 OPERATOR: Final = "operator"
 """Roles in a `Hello`. An operator is a command of a person's: deploy, scale, drain, set aside."""
 

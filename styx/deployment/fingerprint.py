@@ -22,6 +22,8 @@ from msgspec import NODEFAULT, UNSET
 from msgspec import inspect as msgspec_inspect
 
 from styx.model.app import App
+from styx.model.ingest import Ingest
+from styx.model.inlet import Inlet
 from styx.schema.description import describe, routing_table
 from styx.values.codec import is_scalar
 from styx.values.custom_types import is_model, json_schema
@@ -60,6 +62,7 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
     if app.events:  # likewise
         for event in app.events.values():
             digest.update(_encode((event.name, event.version, type_shape(event.type), str(event.keep))))
+    _add_ingests(digest.update, app)  # likewise
     sourceless = set()
     for name in sorted(modules):
         source = source_of(name)
@@ -72,8 +75,19 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
+def _add_ingests(update: Callable[[bytes], object], app: App) -> None:
+    """Adds what ingests declare beside their functions: no source shows it if it is computed."""
+    for ingest in app.operators.values():
+        if isinstance(ingest, Ingest):
+            to = "" if ingest.to is None else ingest.to.name, ingest.to_function, [each.name for each in ingest.emits]
+            update(_encode((ingest.name, ingest.topic, ingest.start, *to, type_shape(ingest.value))))
+
+
 def _functions(app: App) -> Iterator[types.FunctionType]:
     for _, operator in sorted(app.operators.items()):
+        if isinstance(operator, Ingest | Inlet):  # whose own functions are the engine's
+            yield from (each for each in operator.deciding if isinstance(each, types.FunctionType))
+            continue
         for functions in (operator.functions, operator.partitions.functions):
             for name in sorted(functions):
                 function = inspect.unwrap(functions[name].func)

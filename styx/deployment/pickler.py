@@ -27,6 +27,8 @@ from styx.deployment.user_code import finds_user_code, imported_names, is_user_c
 from styx.errors import ConfigurationError
 from styx.model.app import App
 from styx.model.event import Event
+from styx.model.ingest import Ingest
+from styx.model.inlet import Inlet
 from styx.model.operator import Operator
 from styx.model.partition_function import declared_function
 from styx.relational.table import Table
@@ -62,6 +64,7 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
         self.foreign_modules: set[str] = set()
         self._app = app
         self._operators: dict[int, tuple[int, Operator]] = {}
+        self._made: dict[int, tuple[int, Ingest | Inlet]] = {}
         self._tables: dict[int, tuple[int, Table]] = {}
         self._events: dict[int, tuple[int, Event[Any]]] = {}
         self._namespaces: dict[int, tuple[int, dict[str, Any]]] = {}
@@ -88,9 +91,10 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
     def _dump_all(self) -> None:
         operators = list(self._app.operators.values())
         for operator in operators:
-            self._resolve_annotations(operator)
+            if type(operator) is Operator:
+                self._resolve_annotations(operator)
         self.dump(("app", self._app.name, operators, self._app.drops, [*self._app.events.values()]))
-        done = tables_done = events_done = 0
+        done = tables_done = events_done = made_done = 0
         whole: set[int] = set()
         while True:
             # In this order: a class is complete before anybody who is not part of it may need that.
@@ -101,6 +105,10 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
                 _, operator = list(self._operators.values())[done]
                 self.dump(("operator", done, tuple(declaration(operator))))
                 done += 1
+            elif made_done < len(self._made):
+                _, made = list(self._made.values())[made_done]
+                self.dump(("made", made_done, made.given))
+                made_done += 1
             elif tables_done < len(self._tables):
                 _, table = list(self._tables.values())[tables_done]
                 self.dump(("table", tables_done, table_declaration(table)))
@@ -148,6 +156,9 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
             return ("module", *self._namespace(obj.names))
         if isinstance(obj, types.ModuleType):
             return self._module(obj)
+        if kind is Ingest or kind is Inlet:
+            index, _ = self._made.setdefault(id(obj), (len(self._made), obj))
+            return ("made", index, kind.__name__)
         if isinstance(obj, Operator):
             if kind is not Operator:
                 raise ConfigurationError(f"{obj} is of type {kind.__name__}: only an Operator itself can be packed")

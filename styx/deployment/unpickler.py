@@ -24,6 +24,8 @@ from styx.deployment.rebuilding import Declaration, LateDecoder, declare
 from styx.deployment.user_code import is_user_code
 from styx.model.app import App
 from styx.model.event import Event
+from styx.model.ingest import Ingest
+from styx.model.inlet import Inlet
 from styx.model.operator import Operator
 from styx.relational.table import Table
 
@@ -36,6 +38,7 @@ class AppUnpickler(pickle.Unpickler):
         self.named_modules: set[str] = set()
         self._app: App = App.__new__(App)
         self._operators: dict[int, Operator] = {}
+        self._made: dict[int, Ingest | Inlet] = {}
         self._tables: dict[int, Table] = {}
         self._events: dict[int, Event[Any]] = {}
         self._modules: dict[int, types.ModuleType] = {}
@@ -52,6 +55,7 @@ class AppUnpickler(pickle.Unpickler):
         declared: dict[int, Declaration] = {}
         tables: dict[int, dict[str, Any]] = {}
         emitted: list[tuple[Event[Any], dict[str, Any]]] = []
+        made: list[tuple[Ingest | Inlet, dict[str, Any]]] = []
         name = ""
         operators: list[Operator] = []
         drops: tuple[str, ...] = ()
@@ -67,6 +71,8 @@ class AppUnpickler(pickle.Unpickler):
                     drops, events = (*rest, (), ())[:2]
                 case ("operator", index, declaration):
                     declared[index] = Declaration(*declaration)
+                case ("made", index, arguments):
+                    made.append((self._made[index], arguments))
                 case ("table", index, arguments):
                     tables[id(self._tables[index])] = arguments
                 case ("event", index, arguments):
@@ -81,6 +87,8 @@ class AppUnpickler(pickle.Unpickler):
         declare([(self._operators[index], declaration) for index, declaration in declared.items()], tables)
         for event, arguments in emitted:
             event.__init__(**arguments)  # type: ignore[misc]  # the shell that functions already refer to
+        for one, arguments in made:
+            one.__init__(**arguments)  # type: ignore[misc]  # likewise
         self._app.__init__(name, operators, drops=drops, events=events)  # type: ignore[misc]  # likewise
         return self._app
 
@@ -93,6 +101,9 @@ class AppUnpickler(pickle.Unpickler):
                 return self._modules[index]
             case ("operator", index):
                 return self._operators.setdefault(index, Operator.__new__(Operator))
+            case ("made", index, kind):
+                empty: Ingest | Inlet = Ingest.__new__(Ingest) if kind == "Ingest" else Inlet.__new__(Inlet)
+                return self._made.setdefault(index, empty)
             case ("table", index):
                 return self._tables.setdefault(index, Table())
             case ("event", index):

@@ -42,8 +42,9 @@ CONTENT_SECURITY_POLICY: Final = (
 
 def docs_page(app: App) -> str:
     """The page as HTML."""
-    links = "".join(f'<a href="#{escape(name)}">{escape(name)}</a>' for name in app.operators)
-    sections = "".join(_operator(operator) for operator in app.operators.values())
+    operators = [operator for operator in app.operators.values() if operator.served]
+    links = "".join(f'<a href="#{escape(each.name)}">{escape(each.name)}</a>' for each in operators)
+    sections = "".join(map(_operator, operators))
     name = escape(app.name)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>'

@@ -30,6 +30,7 @@ from styx.gateway.body import ArgumentReader, ClientGone, IncomingBody
 from styx.gateway.bulk_load import answer_load
 from styx.gateway.engine import Engine
 from styx.gateway.head import PREFIX, Address
+from styx.gateway.publishing import answer_publish
 from styx.gateway.query import QueryReader
 from styx.gateway.status import Answer, MethodNotAllowed
 from styx.http.asgi import Receive, Scope, Send
@@ -112,24 +113,10 @@ class RequestEndpoint:
                 head.check_once(scope["headers"])
             method = scope["method"]
             asked = _asked(path, method)
-            if asked.function is None and asked.key is not None:
-                operator = engine.app.operator(asked.operator)
-                key = head.key_of(asked.key, operator, headers)
-                seconds = head.timeout_seconds(headers, seconds)
-                self._admit()
-                function, arguments = _read(scope.get("query_string", b""))
-                request = engine.maker.make(operator, key, function, arguments, "", request_id)
-                submitted = True
-                async with asyncio.timeout(seconds):
-                    return status.answer_of_read(await engine.submit_request(request))
             if asked.function is None or asked.key is None:
-                operator = engine.app.operator(asked.operator)
-                idempotency_key = head.idempotency_key(headers, scope.get(IDENTITY))
                 seconds = head.timeout_seconds(headers, seconds)
-                self._admit()
                 submitted = True
-                query = scope.get("query_string", b"")
-                return await answer_load(engine, operator, query, headers, body, idempotency_key, seconds, request_id)
+                return await self._answer_other(asked, scope, headers, body, seconds, request_id)
             route = self._route(asked.operator, asked.function, method)
             key = head.key_of(asked.key, route.operator, headers)
             idempotency_key = head.idempotency_key(headers, scope.get(IDENTITY))
@@ -169,6 +156,37 @@ class RequestEndpoint:
                 return _cut_off("the gateway failed, and its log says why", submitted, request_id)
             return status.failure("internal", "GatewayFault", "the gateway failed; its log says why; nothing was run")
 
+    async def _answer_other(
+        self,
+        asked: Address,
+        scope: Scope,
+        headers: Mapping[bytes, bytes],
+        body: IncomingBody,
+        seconds: float,
+        request_id: str,
+    ) -> Answer:
+        """Makes the answer to a read, to a bulk load, and to an event that is published. Raises what `_answer` catches;
+        what is raised before the engine has the request says that nothing was run.
+        """
+        engine = self._engine
+        if asked.key is None:
+            operator = head.served(engine.app.operator(asked.operator))
+            idempotency_key = head.idempotency_key(headers, scope.get(IDENTITY))
+            self._admit()
+            query = scope.get("query_string", b"")
+            return await answer_load(engine, operator, query, headers, body, idempotency_key, seconds, request_id)
+        if scope["method"] == POST:
+            self._admit()
+            async with asyncio.timeout(seconds):
+                return await answer_publish(engine, asked.key, scope, headers, body, request_id)
+        operator = engine.app.operator(asked.operator)
+        key = head.key_of(asked.key, operator, headers)
+        self._admit()
+        function, arguments = _read(scope.get("query_string", b""))
+        request = engine.maker.make(operator, key, function, arguments, "", request_id)
+        async with asyncio.timeout(seconds):
+            return status.answer_of_read(await engine.submit_request(request))
+
     def _queried(self, route: _Route, scope: Scope) -> bytes:
         """The JSON of the arguments in the query of a call by a safe method."""
         assert route.query is not None, "a function that may write is called with POST"
@@ -182,7 +200,7 @@ class RequestEndpoint:
             self._routes.clear()
         route = self._routes.get((operator, function))
         if route is None:
-            declared = self._app.operator(operator)
+            declared = head.served(self._app.operator(operator))
             spec = declared.function(function)
             query, methods = (QueryReader(spec.signature), _SAFE) if spec.read_only else (None, ())
             arguments = ArgumentReader(spec.signature)
@@ -207,11 +225,11 @@ def _asked(path: str, method: str) -> Address:
     """The address in a path. Raises `RequestRejected` if the method does not fit the address."""
     asked = head.parse(path)
     reads = asked is not None and asked.key is not None and asked.function is None
-    if asked is None or (reads and method not in _SAFE):
+    if asked is None or (reads and method not in _SAFE and head.published(path, method) is None):
         raise RequestRejected(
             "not_found",
             f"requests go to {PREFIX}OPERATOR/KEY/FUNCTION with POST, and to {PREFIX}OPERATOR/KEY with GET; "
-            "write a / inside a key as %2F",
+            f"an event is posted to {head.EVENTS}NAME; write a / inside a key as %2F",
         )
     if asked.key is None and method != POST:
         raise MethodNotAllowed(method, (POST,))

@@ -20,6 +20,8 @@ from styx.model.partitioning import Key
 from styx.values.codec import shown
 
 PREFIX: Final = "/v1/"
+EVENTS: Final = f"{PREFIX}events/"
+"""What is posted to EVENTS and a name is an event."""
 
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _KEY_KINDS: Final = {b"str": str, b"int": int, b"tuple": None}
@@ -83,6 +85,14 @@ def parse(sent: str) -> Address | None:
     return Address(*[name if name.isascii() and "%" not in name else _decoded(name) for name in names])
 
 
+def published(sent: str, method: str) -> str | None:
+    """The name of the event that a request publishes; None if it publishes none. Raises as `parse`."""
+    if method != "POST" or not sent.startswith(EVENTS):
+        return None
+    asked = parse(sent)
+    return None if asked is None or asked.function is not None else asked.key
+
+
 def _decoded(name: str) -> str:
     if name.isascii() and _BAD_ESCAPE.search(name) is None:
         try:
@@ -108,6 +118,17 @@ def check_once(headers: Iterable[tuple[bytes, bytes]]) -> None:
         if name in seen and name in _ONCE:
             raise RequestRejected("bad_request", f"the header {name.decode('ascii').title()} stands there twice")
         seen.add(name)
+
+
+def served(operator: Operator) -> Operator:
+    """The operator if gateways serve it; raises `RequestRejected` (`forbidden`)."""
+    if not operator.served:
+        raise RequestRejected(
+            "forbidden",
+            f"the functions of {operator.name!r} are the engine's own: an event is posted to {EVENTS}NAME, and records "
+            "of topics come by `styx ingest`",
+        )
+    return operator
 
 
 def key_of(text: str, operator: Operator, headers: Mapping[bytes, bytes]) -> Key:

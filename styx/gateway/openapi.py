@@ -12,11 +12,13 @@ from urllib.parse import quote
 
 import msgspec
 
-from styx.gateway.head import PREFIX
+from styx.gateway.head import EVENTS, PREFIX
+from styx.gateway.openapi_inlets import publish_operation
 from styx.gateway.openapi_tables import or_rows, row_types, rows_parameter, tables_text
 from styx.gateway.query import takes_text
 from styx.model.app import App
 from styx.model.function_spec import FunctionSpec
+from styx.model.inlet import Inlet
 from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
 from styx.model.operator import Operator
 from styx.model.partitioning import KeyType
@@ -89,13 +91,19 @@ def openapi(app: App) -> Json:
     schemas = _Schemas(app)
     paths: Json = {}
     for operator in app.operators.values():
-        for spec in operator.functions.values():
+        for spec in operator.functions.values() if operator.served else ():
             path = f"{PREFIX}{quote(operator.name)}/{{key}}/{quote(spec.name)}"
             paths[path] = {"post": _operation(operator, spec, schemas)}
             if spec.read_only:
                 paths[path]["get"] = _get_operation(operator, spec, schemas)
+        if isinstance(operator, Inlet):
+            value, responses = schemas.of(operator.event.type), {status: name for status, (name, _) in _ERRORS.items()}
+            operation = publish_operation(operator, value, _committed({"type": "null"}), responses)
+            paths[f"{EVENTS}{quote(operator.event.name)}"] = {"post": operation}
+            continue
         paths[f"{PREFIX}{quote(operator.name)}/{{key}}"] = {"get": _read_operation(operator, schemas)}
-        paths[f"{PREFIX}{quote(operator.name)}"] = {"post": _load_operation(operator, schemas)}
+        if operator.served:
+            paths[f"{PREFIX}{quote(operator.name)}"] = {"post": _load_operation(operator, schemas)}
     return {
         "openapi": "3.1.0",
         "info": {"title": app.name, "version": "1", "description": _INFO},
@@ -120,7 +128,8 @@ class _Schemas:
         for operator in app.operators.values():
             annotations = [Any if operator.state_type is None else operator.state_type]
             annotations += row_types(operator, True).values()
-            for spec in operator.functions.values():
+            annotations += [event.type for event in operator.emits]
+            for spec in operator.functions.values() if operator.served else ():
                 annotations += [spec.signature.result_type, *(p.annotation for p in spec.signature.parameters)]
             for annotation in annotations:
                 if annotation not in wanted and _has_schema(annotation):

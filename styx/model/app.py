@@ -202,6 +202,19 @@ class App:
                         f"app {self.name!r}: {reference.name} refers to operator {reference.parent.name!r}, which the "
                         "app does not have: add it to the app's operators"
                     )
+        for operator in self._by_name.values():
+            for called in operator.calls:
+                if self._by_name.get(called.name) is not called:
+                    raise ConfigurationError(
+                        f"app {self.name!r}: {operator} calls operator {called.name!r}, which the app does not have: "
+                        "add it to the app's operators"
+                    )
+            for event in operator.emits:
+                if self.events.get(event.name) is not event:
+                    raise ConfigurationError(
+                        f"app {self.name!r}: {operator} emits {event!r}, which the app does not have: declare it in "
+                        "App(events=[…])"
+                    )
 
     def __repr__(self) -> str:
         return f"App({self.name!r}, operators={list(self.operators)})"

@@ -17,6 +17,7 @@ from styx.errors import ConfigurationError, UnknownFunction
 from styx.model.app_index import AppIndex
 from styx.model.app_view import AppView
 from styx.model.entity_handle import EntityReference
+from styx.model.event import Event
 from styx.model.function_spec import BUILT_IN, NO_HINTS, FunctionSpec, Hints, UserFunction
 from styx.model.internal_operator import InternalOperator
 from styx.model.limits import NAME_CHARS_MAX
@@ -60,6 +61,13 @@ class Operator:
 
     Raises `ConfigurationError` at once for anything that could only fail later.
     """
+
+    served = True
+    """Whether gateways take calls of its functions, and loads."""
+    calls: Sequence[Operator] = ()
+    """Those that it calls by its declaration."""
+    emits: Sequence[Event[Any]] = ()
+    """The events that it emits by its declaration."""
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from styx.testing.fixture import CarriedTooOften, EmbeddedCluster, embedded_clus
 from styx.testing.history import HistoryReport, SerializabilityViolation, check_history, state_hash
 from styx.testing.recorded_history import HistoryReleased, RecordedHistory, read_history, read_history_of
 from styx.testing.serial import MissingExternal, SerialReference
+from styx.testing.topic_records import take_records
 
 __all__ = [
     "CarriedTooOften",
@@ -23,4 +24,5 @@ __all__ = [
     "read_history",
     "read_history_of",
     "state_hash",
+    "take_records",
 ]

@@ -6,12 +6,17 @@ from typing import Final
 
 from styx.cluster.coordinator.process import CoordinatorProcess
 from styx.cluster.gateway.process import GatewayProcess
+from styx.cluster.ingest.feed import Lane, TopicFeed
+from styx.cluster.ingest.process import IngestProcess
+from styx.cluster.ingest.source import KafkaSource
 from styx.cluster.options import CoordinatorOptions, ProcessOptions, cluster_limits
 from styx.cluster.worker.process import WorkerProcess
 from styx.gateway.endpoint import GatewayMetrics
 from styx.kafka.address import parse_kafka_url
+from styx.model.ingest_position import Position
 from styx.store import MemoryStore
 from styx.transport import Security
+from tests.model.ingest_app import made_app
 
 OPTIONS: Final = ProcessOptions(
     name="p",
@@ -28,6 +33,16 @@ def worker_text() -> str:
     text = worker.metrics()
     worker.background.abandon()
     return text
+
+
+def ingest_text() -> str:
+    """An ingest process's, which feeds one topic that it has not found yet."""
+    process = IngestProcess("i", OPTIONS.security, OPTIONS.coordinator, OPTIONS.log, {})
+    ingest = made_app()[1]
+    feed = TopicFeed(process.engine, ingest, lambda: KafkaSource(OPTIONS.log, ingest.topic))
+    feed.lanes[0] = Lane(0, Position(0))
+    process.feeds[ingest.name] = feed
+    return process.metrics()
 
 
 def coordinator_text() -> str:

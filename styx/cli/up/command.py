@@ -65,6 +65,7 @@ def up(
 
     Starts a coordinator, workers and a gateway as processes of their own,
     deploys the app, and starts again whatever dies. Log and store are yours.
+    If the app reads topics of others, a process of styx ingest is among them.
     Ctrl-C or SIGTERM finishes the requests in flight and stores a snapshot.
     status, scale, deploy and call find it when run in the same directory.
     """
@@ -90,6 +91,7 @@ def up(
     from styx.cli.run_directory import ROOT
     from styx.cli.up.main import run_cluster
     from styx.cli.up.plan import UpPlan
+    from styx.model.ingest import Ingest
     from styx.process.ports import free_port
 
     plan = UpPlan(
@@ -104,5 +106,6 @@ def up(
         facts_port=http_port or free_port(),
         numbers=numbers,
         directory=run_dir or ROOT / app.name,
+        ingests=any(isinstance(operator, Ingest) for operator in app.operators.values()),
     )
     run_cluster(plan, app)

@@ -17,6 +17,7 @@ from styx.transport.address import format_address
 KEPT: Final = (
     *INHERITED,
     "STYX_KAFKA_",
+    "STYX_INGEST_",
     "STYX_TLS_",
     "STYX_DEBUG",
     "STYX_LOG_FORMAT",
@@ -42,6 +43,8 @@ class UpPlan:
     facts_port: int
     numbers: ClusterNumbers
     directory: Path
+    ingests: bool = False
+    """Whether topics of others are read: the app declares some."""
 
     @property
     def coordinator(self) -> str:
@@ -83,6 +86,10 @@ class UpPlan:
         """A gateway's arguments."""
         words = ["gateway", "--name", name, "--log", self.data.log, "--host", self.host, "--port", str(port)]
         return [*words, *self.front.words(), *self._member()]
+
+    def ingest_words(self, name: str) -> list[str]:
+        """The arguments of the process that reads topics of others."""
+        return ["ingest", "--name", name, "--log", self.data.log, *self._member()]
 
     def _data(self) -> list[str]:
         return ["--log", self.data.log, "--store", self.data.store, *words_of(self.data.options)]

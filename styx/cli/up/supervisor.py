@@ -49,6 +49,7 @@ class Supervisor:
         self._facts_ports: dict[str, int] = {}
         self._coordinator = self._child("coordinator", lambda: plan.coordinator_words(self._workers_wanted))
         self._gateways = [self._gateway(number, port) for number, port in enumerate(plan.gateway_ports, 1)]
+        self._ingests = [self._child("ingest", lambda: plan.ingest_words("ingest"))] if plan.ingests else []
         self._running: set[asyncio.Task[None]] = set()
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -58,7 +59,7 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, told.put_nowait, None)
-        for child in (self._coordinator, *self._gateways):
+        for child in (self._coordinator, *self._gateways, *self._ingests):
             self._start(child)
         self._set_workers(self._plan.workers, None)
         serving = asyncio.ensure_future(self._serve(package, on_ready))
@@ -154,7 +155,7 @@ class Supervisor:
         return self._child(name, lambda: self._plan.gateway_words(name, port))
 
     def _children(self) -> list[Child]:
-        return [*self._gateways, self._coordinator, *self._workers.values()]
+        return [*self._gateways, *self._ingests, self._coordinator, *self._workers.values()]
 
     def _start(self, child: Child) -> None:
         task = asyncio.ensure_future(child.run())
@@ -221,7 +222,7 @@ class Supervisor:
 
     async def _stop_in_order(self) -> None:
         self._say("Stopping: the gateway finishes what is in flight …")
-        await asyncio.gather(*(child.stop() for child in self._gateways))
+        await asyncio.gather(*(child.stop() for child in (*self._gateways, *self._ingests)))
         self._say("Stopping: a last snapshot …")
         await self._coordinator.stop()
         self._say("Stopping: workers …")

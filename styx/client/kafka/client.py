@@ -170,6 +170,9 @@ class KafkaClient(RemoteClient):
             self._router.require_exact(loaded.operator)
         return KafkaLoadTarget(requester, maker, self._router, loaded, replace, timeout)
 
+    def _known_app(self) -> App:
+        return self._app if isinstance(self._app, App) else super()._known_app()
+
     def _opened(self) -> tuple[Requester, RequestMaker]:
         if self._requester is None or self._maker is None or self._home is None:
             raise not_open("async with")

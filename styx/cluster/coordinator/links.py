@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 from typing import Final
 
-from styx.cluster.wire import Busy, Heartbeat
+from styx.cluster.wire import INGEST_FACT, Busy, Heartbeat
 from styx.transport import Connection
 
 BUSY_TOLD_SECONDS: Final = 1.0
@@ -34,6 +34,7 @@ class Links:
     def __init__(self, first: int) -> None:
         self.workers: dict[int, WorkerLink] = {}
         self.gateways: dict[int, Connection] = {}
+        """Those of ingest processes are among them."""
         self.operators: dict[int, Connection] = {}
         self.lifelines: dict[int, Connection] = {}
         self._next = first
@@ -43,6 +44,11 @@ class Links:
         """One that nobody had."""
         self._next += 1
         return self._next - 1
+
+    @property
+    def gateway_names(self) -> list[str]:
+        """The gateways, without the processes that only hear what gateways hear."""
+        return sorted(each.peer.name for each in self.gateways.values() if INGEST_FACT not in each.peer.facts)
 
     def register(self, connection: Connection) -> WorkerLink:
         """A worker has connected."""

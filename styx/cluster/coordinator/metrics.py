@@ -100,7 +100,7 @@ def _workers(session: CoordinatorSession | None) -> Iterator[Metric]:
     yield gauges("styx_workers", "Workers, by state.", "state", states)
     wanted = 0 if session is None else session.core.workers_wanted
     yield gauge("styx_workers_wanted", "Workers that are to share the slots.", wanted)
-    yield gauge("styx_gateways", "Gateways connected.", 0 if session is None else len(session.links.gateways))
+    yield gauge("styx_gateways", "Gateways connected.", 0 if session is None else len(session.links.gateway_names))
 
 
 def _snapshots(session: CoordinatorSession | None) -> Iterator[Metric]:

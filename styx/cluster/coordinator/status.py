@@ -131,7 +131,7 @@ def status_of(process: CoordinatorProcess) -> Status:
             for link in session.links.workers.values()
             if link.number in workers
         ],
-        gateways=sorted(connection.peer.name for connection in session.links.gateways.values()),
+        gateways=session.links.gateway_names,
         refused=process.refused,
         patch_rounds=process.counters.patch_rounds,
         given_up=process.counters.given_up,

@@ -20,7 +20,7 @@ from prometheus_client.core import Metric
 
 from styx.client.kafka.requester import RequestCounters, Requester
 from styx.cluster.reaching import reach_coordinator
-from styx.cluster.wire import GATEWAY, Code, Deployment, Serve, gateway_hears
+from styx.cluster.wire import GATEWAY, INGEST_FACT, Code, Deployment, Serve, gateway_hears
 from styx.deployment.package import unpack
 from styx.errors import ConfigurationError, NotSent, RequestRejected
 from styx.kafka.address import KafkaAddress
@@ -60,10 +60,10 @@ class GatewayProcess:
     """An `Engine` for `styx.gateway`; `run` follows the coordinator until it is cancelled.
 
     `connected` says whether the coordinator is connected. `version` is the served version of the app, 0 before the
-    first.
+    first. Without `serves` it counts as no gateway.
     """
 
-    def __init__(self, name: str, security: Security, coordinator: str, log: KafkaAddress) -> None:
+    def __init__(self, name: str, security: Security, coordinator: str, log: KafkaAddress, serves: bool = True) -> None:
         self.app: App = _NoApp()
         self.limits = Limits()
         self.n_slots = 0
@@ -73,7 +73,11 @@ class GatewayProcess:
         self._coordinator = coordinator
         self._log = log
         self._hello = Hello(
-            cluster=security.cluster, role=GATEWAY, name=name, incarnation=secrets.token_hex(INCARNATION_BYTES)
+            cluster=security.cluster,
+            role=GATEWAY,
+            name=name,
+            incarnation=secrets.token_hex(INCARNATION_BYTES),
+            facts={} if serves else {INGEST_FACT: ""},
         )
         self._deployment: Deployment | None = None
         self.maker: RequestMaker

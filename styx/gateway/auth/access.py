@@ -37,6 +37,7 @@ _log = logging.getLogger("styx.gateway")
 class AccessOptions:
     """The conditions of access. `signing_keys` is a file or an https URL; it needs `issuer` and `audiences`. `rate`, in
     requests a second, and `in_flight`, in requests at once, limit each identity whose key has no own limits.
+    `webhooks` are events that may be published without a credential.
     """
 
     api_keys: Path | None = None
@@ -47,6 +48,7 @@ class AccessOptions:
     policy: Path | None = None
     rate: float | None = None
     in_flight: int | None = None
+    webhooks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.signing_keys is not None and not (self.issuer and self.audiences):
@@ -92,7 +94,8 @@ class Access:
     def guard(self, application: Application, on_refusal: OnRefusal, address_of: AddressOf) -> Guard:
         """Puts a guard before `application`. `address_of` returns the client address of a request."""
         limits = Limits(self._options.rate, self._options.in_flight)
-        guard = Guard(application, self._verifier, limits, self._refetch, on_refusal, address_of)
+        webhooks = frozenset(self._options.webhooks)
+        guard = Guard(application, self._verifier, limits, self._refetch, on_refusal, address_of, webhooks)
         guard.policy = self._policy
         self._guards.append(guard)
         return guard

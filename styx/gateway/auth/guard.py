@@ -11,15 +11,15 @@ import base64
 import binascii
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
 from styx.gateway import head
 from styx.gateway.auth import api_keys
 from styx.gateway.auth.api_keys import KeyRing
-from styx.gateway.auth.identity import IDENTITY, INVALID, CannotTell, Identity, NotProved, UnknownKey
+from styx.gateway.auth.identity import IDENTITY, INVALID, UNPROVED, CannotTell, Identity, NotProved, UnknownKey
 from styx.gateway.auth.limits import TOO_MANY_FAILED, FailedAttempts, Limits
-from styx.gateway.auth.policy import SEE, Policy, action_of
+from styx.gateway.auth.policy import PUBLISH, SEE, Policy, action_of
 from styx.gateway.door import OnRefusal, refuse
 from styx.gateway.origin import HEALTH_PATHS, Refusal
 from styx.http.asgi import Application, Receive, Scope, Send
@@ -65,7 +65,8 @@ class Guard:
     """Serves `application` behind `verifier`, `limits` and a policy. Without a policy each identity may do everything.
 
     `refetch` fetches signing keys again, and returns whether there are new ones. `address_of` returns the client
-    address of a request. `policy` may be replaced at any time.
+    address of a request. `webhooks` are events that may be published without a credential: their inlets check a
+    signature. `policy` may be replaced at any time.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Guard:
         refetch: Refetch,
         on_refusal: OnRefusal,
         address_of: AddressOf,
+        webhooks: Collection[str] = (),
     ) -> None:
         self.policy: Policy | None = None
         self._application = application
@@ -84,12 +86,17 @@ class Guard:
         self._refetch = refetch
         self._on_refusal = on_refusal
         self._address_of = address_of
+        self._webhooks = webhooks
         self._failed_attempts = FailedAttempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI interface."""
         path = head.path(scope)
         if path in HEALTH_PATHS and scope["method"] in ("GET", "HEAD"):
+            await self._application(scope, receive, send)
+            return
+        if self._webhooks and self._is_webhook(scope):
+            scope[UNPROVED] = True
             await self._application(scope, receive, send)
             return
         try:
@@ -120,6 +127,12 @@ class Guard:
             await self._application(scope, receive, send)
         finally:
             self._limits.leave(identity)
+
+    def _is_webhook(self, scope: Scope) -> bool:
+        action = action_of(scope)
+        if action is None or action.kind != PUBLISH or action.target not in self._webhooks:
+            return False
+        return not any(name == b"authorization" for name, _ in scope["headers"])
 
     async def _identity(self, scope: Scope) -> Identity:
         credential = credential_in(scope["headers"])

@@ -10,6 +10,8 @@ import msgspec
 
 IDENTITY: Final = "styx.identity"
 """The name in an ASGI scope of the sender's `Identity`."""
+UNPROVED: Final = "styx.unproved"
+"""Stands in an ASGI scope if a webhook was let in without a credential: its signature has to prove it."""
 API_KEY: Final = "api_key"
 TOKEN: Final = "token"
 INVALID: Final = "the credential is not valid"

@@ -62,7 +62,8 @@ def test_words_are_options_that_the_commands_have(monkeypatch: pytest.MonkeyPatc
     parser = application()
     wanted = plan("0.0.0.0")
     assert wanted.gateway_urls == ["http://127.0.0.1:8080", "http://127.0.0.1:8081"]
-    for words in (wanted.coordinator_words(3), wanted.worker_words("w", 8082), wanted.gateway_words("g", 8080)):
+    members = (wanted.worker_words("w", 8082), wanted.gateway_words("g", 8080), wanted.ingest_words("i"))
+    for words in (wanted.coordinator_words(3), *members):
         _, bound, _ = parser.parse_args(words, exit_on_error=False, print_error=False)
         assert bound.arguments["cluster"] == "c"
         if words[0] == "coordinator":
