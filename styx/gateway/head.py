@@ -14,12 +14,15 @@ from urllib.parse import quote, unquote
 
 from styx.errors import BadKey, RequestRejected
 from styx.gateway.auth.identity import Identity
+from styx.model.event import RESERVED_OPERATOR
 from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
 from styx.values.codec import shown
 
 PREFIX: Final = "/v1/"
+EVENTS: Final = RESERVED_OPERATOR
+"""In the place of an operator: `/v1/events/NAME` reads the events of an app that declares some."""
 
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _KEY_KINDS: Final = {b"str": str, b"int": int, b"tuple": None}

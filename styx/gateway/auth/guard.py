@@ -65,7 +65,7 @@ class Guard:
     """Serves `application` behind `verifier`, `limits` and a policy. Without a policy each identity may do everything.
 
     `refetch` fetches signing keys again, and returns whether there are new ones. `address_of` returns the client
-    address of a request. `policy` may be replaced at any time.
+    address of a request, `has_events` whether the app declares events. `policy` may be replaced at any time.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class Guard:
         refetch: Refetch,
         on_refusal: OnRefusal,
         address_of: AddressOf,
+        has_events: Callable[[], bool] = bool,
     ) -> None:
         self.policy: Policy | None = None
         self._application = application
@@ -84,6 +85,7 @@ class Guard:
         self._refetch = refetch
         self._on_refusal = on_refusal
         self._address_of = address_of
+        self._has_events = has_events
         self._failed_attempts = FailedAttempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -107,7 +109,7 @@ class Guard:
             return
         scope[IDENTITY] = identity
         if self.policy is not None:
-            action = action_of(scope)
+            action = action_of(scope, self._has_events)
             if not self.policy.allows(identity, action):
                 what = "this" if action is None else str(action)
                 await self._refuse(Refusal("forbidden", f"{identity.name} may not {what}"), scope, receive, send)

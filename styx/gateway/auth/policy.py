@@ -1,10 +1,10 @@
-"""Rules: the actions that each identity may take. An action is a call, a read, a load, or the sight of a page. An
-action that no rule allows is refused.
+"""Rules: the actions that each identity may take. An action is a call, a read, a load, the reading of events, or the
+sight of a page. An action that no rule allows is refused.
 
 A file in TOML, of rules under `[[allow]]`:
 
 [[allow]] keys = ["shop", "batch-*"] # API keys by name call = ["account.deposit", "cart.*"] # OPERATOR.FUNCTION read =
-["account"] # OPERATOR load = ["account"] see = ["metrics", "docs"]
+["account"] # OPERATOR load = ["account"] events = ["order-*"] # EVENT see = ["metrics", "docs"]
 
 [[allow]] claims = {role = "teller"} # tokens by claim; all of them entity = "sub" # only entities whose key is this
 claim's value call = ["account.*"]
@@ -16,7 +16,7 @@ identity.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -28,11 +28,13 @@ from styx.gateway.auth.identity import Identity
 CALL: Final = "call"
 READ: Final = "read"
 LOAD: Final = "load"
+EVENTS: Final = "events"
 SEE: Final = "see"
 PAGES: Final = {
     "/": "docs",
     "/docs": "docs",
     "/openapi.json": "docs",
+    "/asyncapi.json": "docs",
     "/metrics": "metrics",
     "/errors": "errors",
     "/status": "status",
@@ -44,8 +46,8 @@ ANY: Final = "*"
 
 
 class Action(NamedTuple):
-    """An action. `target` is OPERATOR.FUNCTION of a call, OPERATOR of a read or a load, or a page. `key` is the
-    entity's key as text.
+    """An action. `target` is OPERATOR.FUNCTION of a call, OPERATOR of a read or a load, an event, or a page. `key` is
+    the entity's key as text.
     """
 
     kind: str
@@ -56,10 +58,11 @@ class Action(NamedTuple):
         return f"{self.kind} {self.target}"
 
 
-def action_of(scope: Mapping[str, Any]) -> Action | None:
+def action_of(scope: Mapping[str, Any], has_events: Callable[[], bool] = bool) -> Action | None:
     """The action of an ASGI request, from its first line; None for a request that the gateway does not know.
 
-    The path is parsed as by the gateway's endpoint, so that the allowed action is the one that runs.
+    The path is parsed as by the gateway's endpoint, so that the allowed action is the one that runs. `has_events`:
+    whether the app declares events, which have paths of their own; by default it does not.
     """
     method, sent = scope["method"], head.request_path(scope)
     if sent is None:
@@ -72,6 +75,8 @@ def action_of(scope: Mapping[str, Any]) -> Action | None:
     if asked is None or "" in asked:
         return None
     operator, key, function = asked
+    if operator == head.EVENTS and key is not None and function is None and method in ("GET", "HEAD") and has_events():
+        return Action(EVENTS, key)
     if key is None:
         return Action(LOAD, operator) if method == "POST" else None
     if function is None:
@@ -88,6 +93,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     call: list[str] = []
     read: list[str] = []
     load: list[str] = []
+    events: list[str] = []
     see: list[str] = []
 
 
@@ -142,7 +148,7 @@ def _has(claim: Any, wanted: str | int | bool) -> bool:
 
 
 def _allows(rule: Rule, identity: Identity, action: Action) -> bool:
-    patterns = {CALL: rule.call, READ: rule.read, LOAD: rule.load, SEE: rule.see}[action.kind]
+    patterns = {CALL: rule.call, READ: rule.read, LOAD: rule.load, EVENTS: rule.events, SEE: rule.see}[action.kind]
     if not _matches(patterns, action.target):
         return False
     if rule.entity is None or action.kind == SEE:
@@ -165,7 +171,12 @@ def _check(rule: Rule, number: int) -> None:
         raise ConfigurationError(
             f"rule {number} has an empty table of claims, which every token fits: name a claim, or leave claims out"
         )
-    lists = (rule.keys or [], rule.call, rule.read, rule.load, rule.see)
+    if rule.entity is not None and rule.events:
+        raise ConfigurationError(
+            f"rule {number} has entity and events: events of all entities come in one stream, so a rule cannot allow "
+            "those of one. Make two rules of it, or let the app give them by a function"
+        )
+    lists = (rule.keys or [], rule.call, rule.read, rule.load, rule.events, rule.see)
     if any(len(each) > PATTERNS_MAX for each in lists):
         raise ConfigurationError(f"rule {number} has a list of more than {PATTERNS_MAX}")
     for pattern in (each for patterns in lists for each in patterns):
