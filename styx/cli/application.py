@@ -20,6 +20,7 @@ from styx.cli import (
     dev,
     drain,
     errors,
+    events,
     explain,
     gateway,
     keys,
@@ -47,6 +48,7 @@ First steps:
   styx dev shop:app                   serve it, durable in .styx
   styx call account ada deposit 100   send it a request
   styx state get account ada          look at the entity
+  styx events order-paid --follow     what its transactions emit
 
 A cluster on Kafka and an object store:
   styx up shop:app --log … --store …  all of it on this machine
@@ -68,6 +70,7 @@ _COMMANDS = {
     "new": new,
     "dev": dev,
     "call": call,
+    "events": events,
     "errors": errors,
     "explain": explain,
     "up": up,
