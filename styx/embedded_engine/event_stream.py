@@ -38,6 +38,8 @@ EVENTS_IN_MEMORY_MAX: Final = 10_000
 """Events of one slot that are kept in memory, whatever they say."""
 READ_RECORDS_MAX: Final = 500
 """Records that one step of a reader takes from the log."""
+READ_BYTES_MAX: Final = 1024 * 1024
+"""And bytes of their values, but for the last record."""
 RELEASE_SECONDS_MIN: Final = 60.0
 """Between two looks for events that are too old."""
 
@@ -171,14 +173,11 @@ class EventStream:
         while True:
             ends = dict(self._shown)
             records = self._merged(positions, ends)
-            while True:
-                taken = await self._blocking(partial(_some, records))
+            while taken := await self._blocking(partial(_some, records)):
                 found = [_message(each) for each in taken if each.event == event]
                 if found:
                     position = found[-1].cursor
                     yield found
-                if len(taken) < READ_RECORDS_MAX:
-                    break
             positions = ends
             if not follow:
                 return
@@ -317,7 +316,14 @@ def _out_of_reach(_: OSError) -> None:
 
 
 def _some(records: Iterator[StoredEvent]) -> list[StoredEvent]:
-    return list(islice(records, READ_RECORDS_MAX))
+    taken: list[StoredEvent] = []
+    n_bytes = 0
+    for record in islice(records, READ_RECORDS_MAX):
+        taken.append(record)
+        n_bytes += len(record.value)
+        if n_bytes >= READ_BYTES_MAX:
+            break
+    return taken
 
 
 def _cursor(record: Record) -> str:

@@ -129,9 +129,9 @@ class EventEndpoint:
                 waited: set[asyncio.Future[Any]] = {step, gone}
                 await asyncio.wait(waited, timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
                 if step.done():
-                    found = step.result()
-                    self._metrics.events_sent += len(found)
-                    await _send(_text(found), send)
+                    for message in step.result():
+                        await _send(block(message.cursor, _encode(message)), send)
+                        self._metrics.events_sent += 1
                     step, silent_s = asyncio.ensure_future(anext(messages)), 0.0
                 elif self._ending():
                     raise EventsCut(_ENDING)
@@ -190,10 +190,6 @@ def _query(query: bytes) -> Mapping[str, str]:
 
 def _last_id(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
     return next((value.decode("latin-1") for name, value in headers if name == b"last-event-id"), None)
-
-
-def _text(messages: Iterable[EventMessage]) -> bytes:
-    return b"".join([block(each.cursor, _encode(each)) for each in messages])
 
 
 def _failure(error: EventsCut | EventsReleased) -> bytes:

@@ -17,6 +17,8 @@ from styx.model.event_seen import EventMessage, cursor_of
 
 GATHERED_MAX: Final = 5_000
 """Events of one partition that wait for marks in others; then it is not read on."""
+GATHERED_BYTES_MAX: Final = 4 * 1024 * 1024
+"""And bytes of their values."""
 _NO_MARK: Final = -1
 _LAST_PHASE: Final = 3
 _LAST_ID: Final = "1" + "f" * 16 + ".ffffffff"
@@ -66,6 +68,7 @@ class EventMerge:
     def __init__(self, partitions: Iterable[int], after: str | None) -> None:
         self._marked = dict.fromkeys(partitions, _NO_MARK)
         self._gathered: dict[int, list[EventMessage]] = {each: [] for each in self._marked}
+        self._bytes = dict.fromkeys(self._marked, 0)
         self._after = after
 
     @property
@@ -80,7 +83,8 @@ class EventMerge:
         return [
             partition
             for partition, gathered in self._gathered.items()
-            if len(gathered) < GATHERED_MAX or self._marked[partition] == least
+            if (len(gathered) < GATHERED_MAX and self._bytes[partition] < GATHERED_BYTES_MAX)
+            or self._marked[partition] == least
         ]
 
     def take(self, partition: int, read: Iterable[EventMessage | int]) -> None:
@@ -91,6 +95,7 @@ class EventMerge:
                 self._marked[partition] = max(self._marked[partition], each)
             elif self._after is None or each.cursor > self._after:
                 gathered.append(each)
+                self._bytes[partition] += len(each.value)
 
     def ready(self) -> list[EventMessage]:
         """The events that all marks are behind, in the serial order; each is given once."""
@@ -100,6 +105,7 @@ class EventMerge:
             count = next((at for at, each in enumerate(gathered) if each.epoch > cut), len(gathered))
             found += gathered[:count]
             self._gathered[partition] = gathered[count:]
+            self._bytes[partition] -= sum([len(each.value) for each in gathered[:count]])
         found.sort(key=_cursor)
         return found
 

@@ -125,8 +125,9 @@ async def test_from_now_on_is_what_comes_behind_the_beginning_of_the_reader() ->
         await reader.aclose()
 
 
-async def test_many_are_given_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_stream, "READ_RECORDS_MAX", 7)
+@pytest.mark.parametrize(("name", "most"), [("READ_RECORDS_MAX", 7), ("READ_BYTES_MAX", 100), ("READ_BYTES_MAX", 1)])
+async def test_many_are_given_in_pieces(monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
+    monkeypatch.setattr(event_stream, name, most)
     async with embedded_cluster(shop()) as cluster:
         await _pay(cluster, 50)
         assert len(await cluster.events("order-paid")) == 50

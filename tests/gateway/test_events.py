@@ -283,3 +283,24 @@ def test_the_docs_page_lists_events() -> None:
     page = docs_page(shop())
     assert 'href="v1/events/order-paid?follow=false"' in page
     assert "asyncapi.json" in page
+
+
+async def test_nothing_is_gathered_for_a_reader_that_takes_nothing(cluster: EmbeddedCluster, server: Running) -> None:
+    for number in range(60):
+        await cluster.call("order", "a", "note", f"{number}" + "x" * 400_000)
+    host, port = server.url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port), limit=2**16)
+    writer.write(b"GET /v1/events/noted HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    await reader.readexactly(1)
+
+    async def sent() -> int:
+        _, _, text = await _get(f"{server.url}/metrics")
+        [line] = [each for each in text.decode().splitlines() if each.startswith("styx_gateway_events_sent_total ")]
+        return int(float(line.split()[1]))
+
+    assert (await cluster.call("order", "b", "pay", 1)) == 1, "others are served meanwhile"
+    before = await sent()
+    writer.close()
+    assert before < 40, "what the connection takes, and no more"
+    _, _, body = await _get(f"{server.url}/v1/events/noted?follow=false")
+    assert len([each for each in BlockReader().take(body) if each.data]) == 60

@@ -139,3 +139,13 @@ def test_a_partition_that_is_far_ahead_waits_and_the_last_one_never(monkeypatch:
     merge.take(1, [1])
     assert len(merge.ready()) == 12
     assert merge.wanted == [0, 1]
+
+
+def test_so_does_one_with_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_merge, "GATHERED_BYTES_MAX", 3)
+    merge = EventMerge([0, 1], None)
+    merge.take(0, [event(1, 1), event(1, 2), event(1, 3), 1])
+    assert merge.wanted == [1]
+    merge.take(1, [1])
+    assert len(merge.ready()) == 3
+    assert merge.wanted == [0, 1]
