@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
+import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from pathlib import Path
@@ -363,3 +365,23 @@ async def test_what_is_no_number_is_refused_before_json_would_change_it() -> Non
 
 def test_every_error_is_one_of_ours() -> None:
     assert all(issubclass(each, StyxError) for each in (EventsCut, EventUnreadable, styx.errors.EventsReleased))
+
+
+def test_a_blocking_client_that_closes_ends_its_readers() -> None:
+    with styx.embedded_sync(shop()) as client:
+        reader = client.events("order-paid")
+        told: list[BaseException] = []
+
+        def read() -> None:
+            try:
+                next(reader)
+            except EventsCut as error:
+                told.append(error)
+
+        thread = threading.Thread(target=read)
+        thread.start()
+        while not client._client.engine.events._waiting:
+            time.sleep(0.001)
+    thread.join(20)
+    assert not thread.is_alive()
+    assert len(told) == 1

@@ -14,7 +14,7 @@ import pytest
 import styx
 from proof.cluster import ClusterOptions, ClusterUnderTest
 from proof.cluster.events_app import Moved, moved
-from styx.errors import BadArguments, RequestRejected, TransactionAborted
+from styx.errors import BadArguments, EventsCut, RequestRejected, TransactionAborted
 from styx.model.event_seen import BEGINNING, EventSeen
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.real_services import RealKafka
@@ -31,6 +31,28 @@ async def _send(client: Any, who: int, committed: list[str]) -> None:
             committed.append(name)
         except TransactionAborted:
             assert number % 7 == 6
+
+
+async def _is_told(url: str, name: str, client: Any, web: Any) -> None:
+    """A reader whose client is closed, and who asks for what is not there."""
+    async with styx.connect(url, name) as other:
+        waiting = asyncio.create_task(anext(other.events("settled", after="end")))
+        await asyncio.sleep(1.0)
+    with pytest.raises(EventsCut, match="the client was closed"):
+        await asyncio.wait_for(waiting, PATIENCE_SECONDS)
+    with pytest.raises(BadArguments, match="has no event 'nix'"):
+        await client.events("nix", follow=False)
+    with pytest.raises(RequestRejected, match="has no event 'nix'"):
+        await web.events("nix", follow=False)
+
+
+async def _begins_late(client: Any, web: Any) -> None:
+    late = web.events("account-moved", after="end")
+    step = asyncio.create_task(anext(late))
+    await asyncio.sleep(2.0)
+    await client.call("account", 0, "transfer", 1, "late-1", timeout=PATIENCE_SECONDS)
+    assert (await asyncio.wait_for(step, PATIENCE_SECONDS)).value["name"] == "late-1"
+    await late.aclose()
 
 
 def test_readers_get_the_same_behind_every_cursor(kafka: RealKafka, tmp_path: Path) -> None:
@@ -85,15 +107,7 @@ def test_readers_get_the_same_behind_every_cursor(kafka: RealKafka, tmp_path: Pa
                 assert followed == found
 
                 assert {each.value for each in await client.events("settled", follow=False)} == set(committed)
-                late = web.events("account-moved", after="end")
-                step = asyncio.create_task(anext(late))
-                await asyncio.sleep(2.0)
-                await client.call("account", 0, "transfer", 1, "late-1", timeout=PATIENCE_SECONDS)
-                assert (await asyncio.wait_for(step, PATIENCE_SECONDS)).value["name"] == "late-1"
-                await late.aclose()
-                with pytest.raises(BadArguments, match="has no event 'nix'"):
-                    await client.events("nix", follow=False)
-                with pytest.raises(RequestRejected, match="has no event 'nix'"):
-                    await web.events("nix", follow=False)
+                await _begins_late(client, web)
+                await _is_told(url, options.name, client, web)
 
     asyncio.run(main())

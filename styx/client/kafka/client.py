@@ -177,7 +177,8 @@ class KafkaClient(RemoteClient):
         """As `Client.events`; an event comes a fraction of a second after its commit."""
         self._opened()
         app = self._app if isinstance(self._app, App) else None
-        return reader_of(KafkaEvents(self._address, self._name), app, event, after, follow)
+        source = KafkaEvents(self._address, self._name, lambda: self._requester is None)
+        return reader_of(source, app, event, after, follow)
 
     def _opened(self) -> tuple[Requester, RequestMaker]:
         if self._requester is None or self._maker is None or self._home is None:

@@ -6,7 +6,7 @@ An event is given when a mark behind it stands in each partition, a fraction of 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from styx.errors import BadArguments, EventsCut, EventsReleased
@@ -27,9 +27,10 @@ BACK_RECORDS: Final = 100
 
 
 class KafkaEvents:
-    """An `EventLog` of the app `app_name` behind the brokers at `address`."""
+    """An `EventLog` of the app `app_name` behind the brokers at `address`. Readers are cut off when it is `closed`."""
 
-    def __init__(self, address: KafkaAddress, app_name: str) -> None:
+    def __init__(self, address: KafkaAddress, app_name: str, closed: Callable[[], bool] = bool) -> None:
+        self._closed = closed
         self._address = address
         self._app_name = app_name
 
@@ -44,6 +45,8 @@ class KafkaEvents:
             merge = EventMerge(consumer.firsts, behind)
             quiet_until = asyncio.get_running_loop().time() + MARK_SECONDS_MAX
             while True:
+                if self._closed():
+                    raise EventsCut(f"the client was closed: read {event!r} on behind the last cursor")
                 consumer.only(merge.wanted)
                 for partition, records in (await consumer.take(WAIT_SECONDS)).items():
                     merge.take(partition, self._read(event, records))
