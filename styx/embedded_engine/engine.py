@@ -217,9 +217,8 @@ class EmbeddedEngine:
         router = EngineRouter(self.app, self.n_slots, self.limits, lambda: self.worker.executor.running)
         self.maker = RequestMaker(router, self.limits.request_bytes_max)
         self._external_log = ExternalLog(log, self.n_slots)
-        submit, in_memory, declared = self._background.submit, storage.kept is None, lambda: self.worker.app.events
-        events = EventStream(log, self.n_slots, submit, declared, in_memory=in_memory, keep=self.keep_log)
-        self.events = events
+        submit, in_memory = self._background.submit, storage.kept is None
+        events = self.events = EventStream(log, self.worker, submit, in_memory=in_memory, keep=self.keep_log)
         self._externals = ExternalFunctions(loop, self.limits, self._fail, self.reports.external)
         self._alarm = Alarm(log.now_us)
         objects = Objects(storage.store, submit)
@@ -259,7 +258,6 @@ class EmbeddedEngine:
             self.counters.load_failures.append(message)
             _log.warning("%s; trying the one before it", message)
         self._external_log.read()
-        self.events.open()
         requests = any(self.log.bounds(Stream.REQUESTS, slot) != (0, 0) for slot in range(self.n_slots))
         return self.app_change.begin(started, requests, bool(generations.markers))
 

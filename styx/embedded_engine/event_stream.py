@@ -25,10 +25,10 @@ from styx.host.ports import Submit
 from styx.log.base import LogClosed, LogTruncated, Record, Stream
 from styx.messages import EventRecord
 from styx.model.agenda import microseconds
-from styx.model.event import Event
 from styx.model.event_seen import BEGINNING, END, EventMessage, cursor_of
 from styx.worker.emissions import event_digest
 from styx.worker.events import StandingEvent
+from styx.worker.worker import Worker
 
 EVENTS_KEPT: Final = timedelta(days=7)
 """How long an event is kept in the log at least, unless it or another event of the app says `keep=` for longer."""
@@ -82,37 +82,23 @@ Ends = dict[int, int]
 
 class EventStream:
     """Of `log`; `in_memory`: it ends with the process. `keep` everything, for audits and tests. `submit` does blocking
-    work, and `declared` gives the app's events.
+    work; the app's events are those of `core`.
     """
 
-    def __init__(
-        self,
-        log: EngineLog,
-        n_slots: int,
-        submit: Submit,
-        declared: Callable[[], Mapping[str, Event[Any]]],
-        *,
-        in_memory: bool,
-        keep: bool,
-    ) -> None:
+    def __init__(self, log: EngineLog, core: Worker, submit: Submit, *, in_memory: bool, keep: bool) -> None:
         self._engine_log = log
         self._log = log.log
-        self._slots = range(n_slots)
-        self._declared = declared
+        self._slots = range(core.n_slots)
+        self._core = core
         self._in_memory = in_memory
         self._keep = keep
         self._submit = submit
-        self._shown: Ends = dict.fromkeys(self._slots, 0)
+        self._shown: Ends = {slot: self._log.bounds(Stream.EVENTS, slot)[1] for slot in self._slots}
         self._waiting: list[asyncio.Future[None]] = []
         self._ended: str | None = None
         self._released_s = 0.0
 
     # Writing -----------------------------------------------------------------------------------------------
-
-    def open(self) -> None:
-        """Looks at what stands in the log; before anything else, on any thread."""
-        for slot in self._slots:
-            self._shown[slot] = self._log.bounds(Stream.EVENTS, slot)[1]
 
     def standing(self, slots: Iterable[int], epoch: int) -> dict[str, StandingEvent]:
         """By id, the events of these slots that stand in the log behind an epoch, for a recovery that begins there; on
@@ -128,7 +114,7 @@ class EventStream:
 
     def append(self, slot: int, records: Iterable[EventRecord]) -> None:
         """Appends what the slot has emitted, in the serial order, and shows it once it is durable."""
-        declared = self._declared()
+        declared = self._core.app.events
         log, now_us = self._log, self._engine_log.now_us()
         for record in records:
             event = StoredEvent(
@@ -287,14 +273,14 @@ class EventStream:
     @property
     def _kept(self) -> timedelta:
         """How long all events are kept: as long as the one that is kept for longest."""
-        return max([EVENTS_KEPT, *[each.keep for each in self._declared().values() if each.keep is not None]])
+        return max([EVENTS_KEPT, *[each.keep for each in self._core.app.events.values() if each.keep is not None]])
 
     @property
     def _kept_max(self) -> int | None:
         """How many events of a slot are kept, None for any number."""
         if self._in_memory:
             return EVENTS_IN_MEMORY_MAX
-        return None if any(each.keep is not None for each in self._declared().values()) else EVENTS_KEPT_MAX
+        return None if any(each.keep is not None for each in self._core.app.events.values()) else EVENTS_KEPT_MAX
 
     def _too_old(self, ends: Mapping[int, int], old_us: int) -> Ends:
         """In each partition the offset of the first event that is kept."""
