@@ -99,6 +99,24 @@ class LoadFailed(StyxError):
         self.index = index
 
 
+class EventsCut(StyxError, ConnectionError):
+    """A reader of events was cut off: what it was given stands, and it goes on behind the last cursor that it has."""
+
+
+class EventsReleased(StyxError):
+    """Events behind a reader's cursor are no longer in the log, so that it would miss some. The message names them."""
+
+
+class EventUnreadable(StyxError):
+    """An event in the log does not fit the type of the `Event` that it was asked for by. `cursor` is its place: a
+    reader may go on behind it, or ask by the event's name, which gives plain data.
+    """
+
+    def __init__(self, message: str, cursor: str) -> None:
+        super().__init__(message)
+        self.cursor = cursor
+
+
 class EngineFailed(StyxError):
     """The engine stopped: its log or store failed, or its data is damaged. The message says what to do."""
 

@@ -17,6 +17,7 @@ NAMES = {
     "Context",
     "EngineFailed",
     "Event",
+    "EventSeen",
     "Index",
     "Ingest",
     "IngestRecord",

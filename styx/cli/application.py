@@ -20,6 +20,7 @@ from styx.cli import (
     dev,
     drain,
     errors,
+    events,
     explain,
     gateway,
     ingest,
@@ -48,6 +49,7 @@ First steps:
   styx dev shop:app                   serve it, durable in .styx
   styx call account ada deposit 100   send it a request
   styx state get account ada          look at the entity
+  styx events order-paid --follow     what its transactions emit
 
 A cluster on Kafka and an object store:
   styx up shop:app --log … --store …  all of it on this machine
@@ -70,6 +72,7 @@ _COMMANDS = {
     "new": new,
     "dev": dev,
     "call": call,
+    "events": events,
     "errors": errors,
     "explain": explain,
     "up": up,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, Type
 
 import msgspec
 
+from styx.client.events import EventReader
 from styx.client.load import LoadTarget, load
 from styx.client.loaded import RowsOf
 from styx.errors import BadArguments, BadKey, ConfigurationError, RequestRejected, StyxError
@@ -80,6 +81,18 @@ class Client(ABC):
         """Where `load` and `load_rows` send their chunks; `operator` may be `RowsOf`. Raises `BadArguments` or
         `UnknownOperator`.
         """
+
+    def events(self, event: Event[Any] | str, *, after: str | None = None, follow: bool = True) -> EventReader:
+        """What committed transactions have emitted, in the serial order: `async for paid in client.events(order_paid)`.
+
+        `event` is an `Event`, or its name: then values are plain data. `after`: the `cursor` of the last event that was
+        read, None for all that the log keeps, or "end" for those from now on. With `follow=False` it ends at the last
+        event there is, and `await client.events(…, follow=False)` gives the list.
+
+        Raises `BadArguments` for another event or cursor. Reading raises `EventsReleased` if the log has events behind
+        `after` no more, `EventUnreadable` for one that does not fit the type, and `EventsCut` if it is cut off.
+        """
+        raise ConfigurationError(f"a {type(self).__name__} reads no events")
 
     @abstractmethod
     async def close(self) -> None:

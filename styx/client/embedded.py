@@ -25,6 +25,7 @@ from styx.client.base import (
     operator_name,
     rejected,
 )
+from styx.client.events import EventReader, reader_of
 from styx.client.home import Home
 from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, split_pair
 from styx.client.loaded import RowsOf, what_is_loaded
@@ -36,6 +37,7 @@ from styx.host.waiters import fail
 from styx.messages import Reply
 from styx.model.app import App
 from styx.model.bulk_load import encode_pair
+from styx.model.event import Event
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.model.partitioning import Key
 from styx.model.request import encode_arguments
@@ -184,6 +186,13 @@ class EmbeddedClient(Client):
             raise not_open("async with styx.embedded(app)")
         self._home.check(_FROM_THREADS)
         return _EngineTarget(self.engine, operator, replace, timeout)
+
+    def events(self, event: Event[Any] | str, *, after: str | None = None, follow: bool = True) -> EventReader:
+        """As `Client.events`."""
+        if self._home is None:
+            raise not_open("async with styx.embedded(app)")
+        self._home.check(_FROM_THREADS)
+        return reader_of(self.engine.events, self.engine.app, event, after, follow)
 
     def entity(self, operator: OperatorLike, key: KeyLike) -> Any:
         """An entity's committed state, decoded, None if it has none: for tests and tools, not for functions."""

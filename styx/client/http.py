@@ -39,7 +39,9 @@ from styx.client.base import (
     rejected,
 )
 from styx.client.credential import Credential, trusting
+from styx.client.events import EventReader, reader_of
 from styx.client.home import Home
+from styx.client.http_events import HttpEvents
 from styx.client.load import Chunk, LoadTarget, split_pair
 from styx.client.loaded import RowsOf, what_is_loaded
 from styx.errors import (
@@ -278,6 +280,16 @@ class HttpClient(RemoteClient):
         """
         self._check_open()
         return _LoadTarget(self._post, operator, replace, timeout)
+
+    def events(self, event: Event[Any] | str, *, after: str | None = None, follow: bool = True) -> EventReader:
+        """As `Client.events`; an event that the app does not have is found when it is read (`RequestRejected`)."""
+        self._check_open()
+        return reader_of(self.event_source, None, event, after, follow)
+
+    @property
+    def event_source(self) -> HttpEvents:
+        """Where it reads events."""
+        return HttpEvents(self._url, self._credential, lambda: self._session)
 
     def _check_open(self) -> None:
         if self._session is None or self._home is None:

@@ -29,11 +29,14 @@ from styx.client.base import (
     typed_result,
     typed_rows,
 )
+from styx.client.events import EventReader
 from styx.client.home import check_process
 from styx.messages import Reply
 from styx.model.bulk_load import LoadReport
 from styx.model.entity_handle import EntityReference, entity_of, positional
 from styx.model.entity_read import state_in
+from styx.model.event import Event
+from styx.model.event_seen import EventSeen
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
 
 if TYPE_CHECKING:
@@ -229,6 +232,11 @@ class SyncClient(Generic[C]):
         publishing = self._client.publish(event, value, timeout=timeout, idempotency_key=idempotency_key)
         return self._start(publishing).result()
 
+    def events(self, event: Event[Any] | str, *, after: str | None = None, follow: bool = True) -> SyncEventReader:
+        """As `Client.events`: an iterator, for `for` loops; each step waits for the next event."""
+        opened = self._open_here
+        return SyncEventReader(opened.client.events, self._start, event, after, follow)
+
     def close(self) -> None:
         """Closes the client and ends its thread; closing twice is harmless. A fork of its process does nothing."""
         with self._opening:
@@ -255,7 +263,12 @@ class SyncClient(Generic[C]):
     def _start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         """Runs it on the client's own thread."""
         try:
-            return self._open_here.thread.start(coroutine)
+            opened = self._open_here
+        except BaseException:
+            coroutine.close()
+            raise
+        try:
+            return opened.thread.start(coroutine)
         except RuntimeError:
             # Another thread has closed it at this moment.
             raise not_open("with") from None
@@ -326,6 +339,47 @@ class EntityOfSyncClient:
         return self._client.call(
             self._operator, self._key, function, *positional(function, args, named), **self._options
         )
+
+
+class SyncEventReader:
+    """The events of one kind, one by one: an iterator, and a context manager that frees what it holds."""
+
+    def __init__(
+        self,
+        make: Callable[..., EventReader],
+        start: Callable[[Coroutine[Any, Any, Any]], Future[Any]],
+        event: Any,
+        after: Any,
+        follow: Any,
+    ) -> None:
+        async def made() -> EventReader:
+            return make(event, after=after, follow=follow)
+
+        self._start = start
+        self._reader: EventReader = start(made()).result()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> EventSeen:
+        """The next event; raises what `EventReader` raises."""
+        try:
+            event: EventSeen = self._start(anext(self._reader)).result()
+        except StopAsyncIteration:
+            raise StopIteration from None
+        return event
+
+    def close(self) -> None:
+        """Ends the reader."""
+        self._start(self._reader.aclose()).result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 class LoopThread:

@@ -8,11 +8,9 @@ import msgspec
 
 from styx.kafka.appends import NewRecord
 from styx.messages import EventRecord
+from styx.model import event_topic
 from styx.model.event import Event
 
-ID_HEADER: Final = "styx-id"
-MARK_HEADER: Final = "styx-mark"
-"""The only header of a mark: all events of epochs up to this one stand before it in its partition."""
 CONTENT_TYPE: Final = b"application/json"
 
 _json = msgspec.json.Encoder().encode
@@ -25,14 +23,14 @@ def record_of_event(record: EventRecord, event: Event[Any]) -> NewRecord:
         record.key.encode() if isinstance(record.key, str) else key,
         event.to_json(record.payload),
         [
-            (ID_HEADER, record.id.encode()),
-            ("styx-epoch", b"%d" % record.epoch),
-            ("styx-phase", b"%d" % record.phase),
-            ("styx-tid", b"%d" % record.tid),
-            ("styx-version", b"%d" % record.version),
-            ("styx-time", b"%d" % record.time_us),
-            ("styx-operator", record.operator.encode()),
-            ("styx-key", key),
+            (event_topic.ID, record.id.encode()),
+            (event_topic.EPOCH, b"%d" % record.epoch),
+            (event_topic.PHASE, b"%d" % record.phase),
+            (event_topic.TID, b"%d" % record.tid),
+            (event_topic.VERSION, b"%d" % record.version),
+            (event_topic.TIME, b"%d" % record.time_us),
+            (event_topic.OPERATOR, record.operator.encode()),
+            (event_topic.KEY, key),
             ("content-type", CONTENT_TYPE),
         ],
     )
@@ -40,9 +38,11 @@ def record_of_event(record: EventRecord, event: Event[Any]) -> NewRecord:
 
 def mark_of(epoch: int) -> NewRecord:
     """A record without key and value."""
-    return None, None, [(MARK_HEADER, b"%d" % epoch)]
+    return None, None, [(event_topic.MARK, b"%d" % epoch)]
 
 
 def id_of_record(record: Any) -> str | None:
     """The id of an event that was read from a topic of events; None for a mark, and for what is nothing of ours."""
-    return next((value.decode() for name, value in record.headers if name == ID_HEADER and value is not None), None)
+    return next(
+        (value.decode() for name, value in record.headers if name == event_topic.ID and value is not None), None
+    )

@@ -49,6 +49,7 @@ from styx.coordinator.events import DeployWanted, StateFound
 from styx.coordinator.generation import Phase
 from styx.coordinator.roster import Registration, Roster
 from styx.schema.description import refusal, refusal_to_go_back
+from styx.schema.event_description import published_of, refusal_of_events
 
 OFFER_AGAIN_S: Final = 1.0
 """The pause before another attempt to begin with what a process was started with."""
@@ -233,7 +234,7 @@ class Rollout:
         reason = refusal(old, new, with_state)
         if reason is None and under_way.back is not None:
             return refusal_to_go_back(old, new, with_state)
-        return reason
+        return refusal_of_events(published_of(old.events), new.events) if reason is None else reason
 
     def stored(self, event: PackageStored) -> list[Said]:
         """The store has the package, or does not take it."""

@@ -37,6 +37,7 @@ from styx.model.app import App
 from styx.model.limits import Limits
 from styx.model.table_names import owner_of
 from styx.protocol.manifest import Manifest
+from styx.schema.event_description import describe_events, published_of, refusal_of_events
 from styx.schema.state_check import Table, check_tables
 from styx.schema.state_findings import StateFindings
 from styx.sequencer.epoch_record import EpochPlan
@@ -189,6 +190,7 @@ class AppChange:
             reason = misplaced_anywhere(self._app, tables, self._n_slots)
         else:
             reason = losses(old, self._app, tables, self._n_slots) or not_converted_back(old, self._app, tables)
+            reason = reason or refusal_of_events(old.published, describe_events(self._app.events))
         if reason is not None:
             raise ConfigurationError(reason)
         if not values:
@@ -234,7 +236,8 @@ class AppChange:
         for name, count in sorted(unknown_operators(self._app, tables).items()):
             _log.warning("the data has %d entries of %r, which app %r lacks", count, name, self._app.name)
         converted = self._converted.union(() if old is None else old.converted)
-        app_record.write_record(self._store, replace(new, converted=sorted(converted)))
+        published = published_of(new.description.events, None if old is None else old.published)
+        app_record.write_record(self._store, replace(new, converted=sorted(converted), published=published))
 
     def _no_recorded_code(self) -> str:
         """Why recorded epochs cannot be run on the code that ran them."""

@@ -19,6 +19,7 @@ from styx.model.app import App
 from styx.model.limits import Limits
 from styx.model.placement import placement_digest
 from styx.schema.description import AppDescription, describe
+from styx.schema.event_description import Published, published_of
 from styx.store.base import NotFound, Store, StoreCorrupt
 
 PREFIX: Final = "apps/"
@@ -32,7 +33,8 @@ class AppRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     `code` is what `styx.deployment.package.pack_code` gave on a Python of version `python`; None if the app could not
     be packed, for the reason that `problem` says. `fingerprint` is of `modules`. `converted` are operators of whose
-    entities some were converted by a `migrate=`, this version's or an earlier one's.
+    entities some were converted by a `migrate=`, this version's or an earlier one's. `published` are the schemas of the
+    events of this version and of all before it.
     """
 
     version: int
@@ -45,6 +47,7 @@ class AppRecord(msgspec.Struct, frozen=True, kw_only=True):
     code: bytes | None
     problem: str
     converted: list[str] = []
+    published: Published = {}
 
 
 def is_code_of(record: AppRecord, app: App) -> bool:
@@ -55,9 +58,10 @@ def is_code_of(record: AppRecord, app: App) -> bool:
 def record_of(app: App, limits: Limits, version: int) -> AppRecord:
     """The record of `app` as it is; packs its code."""
     code, modules, problem = _packed(app)
+    description = describe(app)
     return AppRecord(
         version=version,
-        description=describe(app),
+        description=description,
         placements=placements(app),
         limits=limits,
         modules=modules,
@@ -65,6 +69,7 @@ def record_of(app: App, limits: Limits, version: int) -> AppRecord:
         python=python_version(),
         code=code,
         problem=problem,
+        published=published_of(description.events),
     )
 
 

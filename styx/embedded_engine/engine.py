@@ -23,6 +23,7 @@ from styx.embedded_engine import committed_state
 from styx.embedded_engine.app_change import AppChange, Stage
 from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.engine_log import EngineLog, ExternalLog
+from styx.embedded_engine.event_stream import EventStream
 from styx.embedded_engine.intake import EngineRouter, RequestIntake
 from styx.embedded_engine.metrics import NOTHING_YET, EngineCounters, render
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, check_options
@@ -216,16 +217,20 @@ class EmbeddedEngine:
         router = EngineRouter(self.app, self.n_slots, self.limits, lambda: self.worker.executor.running)
         self.maker = RequestMaker(router, self.limits.request_bytes_max)
         self._external_log = ExternalLog(log, self.n_slots)
+        submit, in_memory = self._background.submit, storage.kept is None
+        events = self.events = EventStream(log, self.worker, submit, in_memory=in_memory, keep=self.keep_log)
         self._externals = ExternalFunctions(loop, self.limits, self._fail, self.reports.external)
         self._alarm = Alarm(log.now_us)
-        objects = Objects(storage.store, self._background.submit)
+        objects = Objects(storage.store, submit)
         self.replay = ReplayWatch(storage.log, self.app_change, self.reports, counters)
-        self._start = Start(self.worker, storage, self._background, self.app_change, self._external_log, self._fail)
+        self._start = Start(
+            self.worker, storage, self._background, self.app_change, self._external_log, events, self._fail
+        )
         worker = WorkerHost(
             self.worker,
             WorkerPorts(
                 OwnCoordinator(passes, counters),
-                EngineJournal(self.worker, log, self._external_log, self._intake, counters),
+                EngineJournal(self.worker, log, self._external_log, events, self._intake, counters),
                 objects,
                 self._start,
                 self.replay,
@@ -237,7 +242,7 @@ class EmbeddedEngine:
         coordinator = CoordinatorHost(
             self.coordinator,
             OneMember(self.worker, passes, self.app_change, log, counters),
-            OwnLog(log, self._external_log, self.keep_log),
+            OwnLog(log, self._external_log, events, self.keep_log),
             objects,
             NoOperator(counters, self._fail),
             passes.to_coordinator,
@@ -479,6 +484,7 @@ class EmbeddedEngine:
         if self._snapshot_timer is not None:
             self._snapshot_timer.cancel()
         self._intake.end(reason)
+        self.events.end(reason)
         for _, future in self._awaited:
             if not future.done():
                 future.set_result(False)

@@ -11,6 +11,7 @@ from typing import NoReturn
 from styx.coordinator.events import Expel, ReleaseLog, StateFound, StopEnded, WorkerSaid
 from styx.embedded_engine.app_change import AppChange
 from styx.embedded_engine.engine_log import EngineLog, ExternalLog
+from styx.embedded_engine.event_stream import EventStream
 from styx.embedded_engine.intake import RequestIntake
 from styx.embedded_engine.metrics import EngineCounters
 from styx.errors import EngineFailed
@@ -69,9 +70,16 @@ class EngineJournal:
     """The log is one sequence: a record is durable only after every request that it names."""
 
     def __init__(
-        self, core: Worker, log: EngineLog, external_log: ExternalLog, intake: RequestIntake, counters: EngineCounters
+        self,
+        core: Worker,
+        log: EngineLog,
+        external_log: ExternalLog,
+        events: EventStream,
+        intake: RequestIntake,
+        counters: EngineCounters,
     ) -> None:
         self._core = core
+        self._events = events
         self._log = log
         self._external_log = external_log
         self._intake = intake
@@ -105,6 +113,7 @@ class EngineJournal:
 
     def emit_events(self, effect: EmitEvents) -> None:
         """As `WorkerJournal.emit_events`."""
+        self._events.append(effect.slot, effect.events)
 
     def mark_events(self, effect: MarkEvents) -> None:
         """As `WorkerJournal.mark_events`: the log of an embedded engine has no need of marks."""
@@ -168,7 +177,8 @@ class OneMember:
 class OwnLog:
     """With `keep_log` no record is ever released."""
 
-    def __init__(self, log: EngineLog, external_log: ExternalLog, keep_log: bool) -> None:
+    def __init__(self, log: EngineLog, external_log: ExternalLog, events: EventStream, keep_log: bool) -> None:
+        self._events = events
         self._log = log
         self._external_log = external_log
         self._keep_log = keep_log
@@ -200,6 +210,7 @@ class OwnLog:
             log.truncate(Stream.REPLIES, slot, offset)
         log.truncate(Stream.EPOCHS, EPOCHS_PARTITION, wanted.epochs)
         self._external_log.release(wanted.epoch)
+        self._events.release()
 
 
 class NoOperator:

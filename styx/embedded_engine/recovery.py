@@ -15,11 +15,13 @@ from typing import Final
 from styx import set_aside
 from styx.embedded_engine.app_change import ACCEPT, AppChange, Stage
 from styx.embedded_engine.engine_log import ExternalLog
+from styx.embedded_engine.event_stream import EventStream
 from styx.embedded_engine.metrics import EngineCounters
 from styx.embedded_engine.storage import Storage
 from styx.host.background import Background
 from styx.log.base import Log, LogReader, Record, Stream
 from styx.messages import ReplyRecord, decode_reply
+from styx.model.event_record import tid_of
 from styx.reports.function_reports import FunctionReports
 from styx.snapshot.load import Unusable, load_state
 from styx.state.table import NEWEST
@@ -97,6 +99,7 @@ class Start:
         background: Background,
         change: AppChange,
         external_log: ExternalLog,
+        events: EventStream,
         failed: Callable[[str, BaseException], None],
     ) -> None:
         self.feed = Feed(storage.log, -1, {})
@@ -106,6 +109,7 @@ class Start:
         self._background = background
         self._change = change
         self._external_log = external_log
+        self._events = events
         self._failed = failed
 
     def load(self, wanted: LoadState, loaded: Callable[[StateLoaded | StateUnusable], None]) -> None:
@@ -117,6 +121,7 @@ class Start:
             except Unusable as error:
                 return StateUnusable(wanted.generation, str(error))
             answer.outcomes = self._external_log.outcomes.copy()
+            answer.emitted = self._events.standing(wanted.slots, answer.epoch)
             answer.aside = set_aside.read(self._store)
             self._change.check_loaded({slot: part.state.at(NEWEST) for slot, part in answer.slots.items()})
             return answer
@@ -187,7 +192,19 @@ class ReplayWatch:
             _log.warning("%s; what was answered stands in the log: %s%s", words, why, further)
 
     def event_differs(self, effect: EventDiffers) -> None:
-        """As `Findings.event_differs`."""
+        """Raises `ReplayDiffers`, unless it is accepted."""
+        told = "no event" if effect.record is None else "another value"
+        words = (
+            f"a replay emits {told} where event {effect.event!r} stands in the log of slot {effect.slot}, {effect.id}"
+        )
+        if not self._change.accept:
+            raise ReplayDiffers(f"{words}: {self._causes()}. Nothing is lost. {self._way_on()}")
+        self.found += 1
+        further = self._told.again(None)
+        tid = tid_of(effect.id)
+        self._reports.replay_difference(None, tid, None, None if further is None else words)
+        if further is not None:
+            _log.warning("%s; what stands there stays: %s%s", words, self._causes(), further)
 
     def not_resumed(self, effect: NotResumed) -> None:
         """Raises `ReplayDiffers`, unless it is accepted."""

@@ -18,9 +18,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from styx.gateway import head, status
+from styx.gateway.asyncapi import asyncapi
 from styx.gateway.docs_page import CONTENT_SECURITY_POLICY, docs_page
 from styx.gateway.endpoint import RequestEndpoint
 from styx.gateway.engine import Engine
+from styx.gateway.events import EventEndpoint
+from styx.gateway.head import EVENTS_PREFIX
 from styx.gateway.openapi import openapi
 from styx.http.asgi import CLOSE, Message, Receive, Scope, Send
 from styx.metrics.exposition import CONTENT_TYPE as METRICS_CONTENT_TYPE
@@ -45,6 +48,7 @@ class Gateway:
         self._engine = engine
         self._description: _Description | None = None
         self._requests = RequestEndpoint(engine, timeout_seconds)
+        self.events = EventEndpoint(engine, self._requests.metrics, lambda: self.draining)
         self.metrics = self._requests.metrics
         get = {
             "/": self._root,
@@ -52,6 +56,7 @@ class Gateway:
             "/readyz": self._readyz,
             "/metrics": self._metrics,
             "/openapi.json": self._openapi,
+            "/asyncapi.json": self._asyncapi,
             "/docs": self._docs,
             "/errors": self._errors,
         }
@@ -67,8 +72,14 @@ class Gateway:
         path = head.request_path(scope) if scope["type"] == "http" else None
         if path is None:
             await self._others(scope, receive, send)
+        elif path.startswith(EVENTS_PREFIX) and self.events.serves(path, scope["method"]):
+            await self.events(path, scope, receive, send)
         else:
             await self._requests(path, scope, receive, send)
+
+    def has_events(self) -> bool:
+        """Whether the app that is served declares events."""
+        return bool(self._engine.app.events)
 
     def _closing(self, send: Send) -> Send:
         """Wraps `send`: while `draining`, every answer gets `Connection: close`, and the server then closes the
@@ -118,6 +129,13 @@ class Gateway:
             content = b'{"servers":%b,%b' % (servers, content[1:])
         return Response(content, media_type="application/json")
 
+    async def _asyncapi(self, request: Request) -> Response:
+        content = self._described.asyncapi_json
+        if content is None:
+            detail = f"app {self._engine.app.name!r} declares no events"
+            return _respond(status.failure("not_found", status.REJECTED, detail))
+        return Response(content, media_type="application/json")
+
     async def _docs(self, request: Request) -> Response:
         return HTMLResponse(self._described.docs_html, headers={"content-security-policy": CONTENT_SECURITY_POLICY})
 
@@ -137,6 +155,10 @@ class _Description:
     @cached_property
     def openapi_json(self) -> bytes:
         return msgspec.json.encode(openapi(self.app))
+
+    @cached_property
+    def asyncapi_json(self) -> bytes | None:
+        return msgspec.json.encode(asyncapi(self.app)) if self.app.events else None
 
     @cached_property
     def docs_html(self) -> str:

@@ -17,6 +17,7 @@ import msgspec
 
 from styx.gateway.openapi import text_of
 from styx.model.app import App
+from styx.model.event import Event
 from styx.model.function_spec import FunctionSpec
 from styx.model.operator import Operator
 from styx.model.partitioning import KeyType
@@ -45,6 +46,9 @@ def docs_page(app: App) -> str:
     operators = [operator for operator in app.operators.values() if operator.served]
     links = "".join(f'<a href="#{escape(each.name)}">{escape(each.name)}</a>' for each in operators)
     sections = "".join(map(_operator, operators))
+    if app.events:
+        links += '<a href="#events">events</a>'
+        sections += _events(app)
     name = escape(app.name)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
@@ -55,6 +59,22 @@ def docs_page(app: App) -> str:
         f'<a href="readyz">readiness</a>.</p><nav>{links}</nav></header>'
         f"<main>{sections}</main><script>{_SCRIPT}</script></body></html>\n"
     )
+
+
+def _events(app: App) -> str:
+    items = "".join(
+        f'<li><a href="v1/events/{escape(event.name)}?follow=false"><code>{escape(event.name)}</code></a> '
+        f"version {event.version}: <code>{escape(_type_name(event.type))}</code>{_kept(event)}</li>"
+        for event in app.events.values()
+    )
+    return (
+        '<section id="events"><h2>events</h2><p class="about">What committed transactions emit. Machine-readable: '
+        f'<a href="asyncapi.json">asyncapi.json</a></p><ul>{items}</ul></section>'
+    )
+
+
+def _kept(event: Event[Any]) -> str:
+    return "" if event.keep is None else f", kept for {escape(str(event.keep))}"
 
 
 def _operator(operator: Operator) -> str:

@@ -34,7 +34,7 @@ from styx.gateway.publishing import answer_publish
 from styx.gateway.query import QueryReader
 from styx.gateway.status import Answer, MethodNotAllowed
 from styx.http.asgi import Receive, Scope, Send
-from styx.metrics.exposition import Exposition, counters, gauge, histogram
+from styx.metrics.exposition import Exposition, counter, counters, gauge, histogram
 from styx.metrics.histogram import REQUEST_SECONDS, Histogram
 from styx.model.function_spec import READ_FUNCTION, READ_ROWS_FUNCTION
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
@@ -229,7 +229,7 @@ def _asked(path: str, method: str) -> Address:
         raise RequestRejected(
             "not_found",
             f"requests go to {PREFIX}OPERATOR/KEY/FUNCTION with POST, and to {PREFIX}OPERATOR/KEY with GET; "
-            f"an event is posted to {head.EVENTS}NAME; write a / inside a key as %2F",
+            f"an event is posted to {head.EVENTS_PREFIX}NAME; write a / inside a key as %2F",
         )
     if asked.key is None and method != POST:
         raise MethodNotAllowed(method, (POST,))
@@ -244,13 +244,16 @@ def _cut_off(why: str, submitted: bool, request_id: str) -> Answer:
 
 
 class GatewayMetrics:
-    """Requests by status, their latency, and how many are `in_flight`; and requests refused at the door.
+    """Requests by status, their latency, and how many are `in_flight`; requests refused at the door; and how many
+    `streams` of events are open, and how many were sent.
 
     The labels are the status and the code of a refusal, so their number is bounded whatever clients send.
     """
 
     def __init__(self) -> None:
         self.in_flight = 0
+        self.streams = 0
+        self.events_sent = 0
         self._by_status: dict[int, int] = {}
         self._refused: dict[str, int] = {}
         self._latency = Histogram(REQUEST_SECONDS)
@@ -276,6 +279,8 @@ class GatewayMetrics:
         yield counters("styx_gateway_refused_total", "Requests refused at the door.", "code", self._refused)
         yield histogram("styx_gateway_request_seconds", "From a request's headers to its answer.", self._latency)
         yield gauge("styx_gateway_in_flight", "Requests not answered yet.", self.in_flight)
+        yield gauge("styx_gateway_event_streams", "Readers of events that are connected.", self.streams)
+        yield counter("styx_gateway_events_sent_total", "Events sent to readers.", self.events_sent)
 
 
 def _read(query: bytes) -> tuple[str, bytes]:

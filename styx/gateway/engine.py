@@ -7,6 +7,7 @@ from typing import Protocol
 
 from styx.messages import ReplyRecord
 from styx.model.app import App
+from styx.model.event_seen import EventLog
 from styx.model.limits import Limits
 from styx.model.request import Placed, RequestMaker
 
@@ -33,6 +34,10 @@ class Engine(Protocol):
     @property
     def in_flight(self) -> int:
         """The number of requests taken and not answered yet, of all clients."""
+
+    @property
+    def events(self) -> EventLog:
+        """The logs of the app's events. There are none before the engine is ready."""
 
     def submit_request(self, request: Placed) -> Awaitable[ReplyRecord]:
         """Takes a request made by `maker`. The awaitable gives its reply. Cancelling it does not cancel the

@@ -68,7 +68,7 @@ class Entrance:
         self._proxies = Proxies(front.trusted_proxies)
         guarded: Application = gateway
         if self._access is not None:
-            guarded = self._access.guard(gateway, self._refused, self._proxies.address_of)
+            guarded = self._access.guard(gateway, self._refused, self._proxies.address_of, gateway.has_events)
         self.application: Application = Door(guarded, rules, self._refused)
 
     @asynccontextmanager
@@ -98,7 +98,7 @@ class Entrance:
 
     def _refused(self, scope: Scope, refusal: Refusal) -> None:
         self._gateway.metrics.refused(refusal.code)
-        action = action_of(scope)
+        action = action_of(scope, self._gateway.has_events)
         identity: Identity | None = scope.get(IDENTITY)
         self._audit.refused(
             time.monotonic(),

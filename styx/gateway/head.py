@@ -14,14 +14,17 @@ from urllib.parse import quote, unquote
 
 from styx.errors import BadKey, RequestRejected
 from styx.gateway.auth.identity import Identity
+from styx.model.event import RESERVED_OPERATOR
 from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
 from styx.values.codec import shown
 
 PREFIX: Final = "/v1/"
-EVENTS: Final = f"{PREFIX}events/"
-"""What is posted to EVENTS and a name is an event."""
+EVENTS: Final = RESERVED_OPERATOR
+"""In the place of an operator: `/v1/events/NAME` reads the events of an app that declares some, and takes them."""
+EVENTS_PREFIX: Final = f"{PREFIX}{EVENTS}/"
+"""What is posted to it and a name is an event."""
 
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _KEY_KINDS: Final = {b"str": str, b"int": int, b"tuple": None}
@@ -87,7 +90,7 @@ def parse(sent: str) -> Address | None:
 
 def published(sent: str, method: str) -> str | None:
     """The name of the event that a request publishes; None if it publishes none. Raises as `parse`."""
-    if method != "POST" or not sent.startswith(EVENTS):
+    if method != "POST" or not sent.startswith(EVENTS_PREFIX):
         return None
     asked = parse(sent)
     return None if asked is None or asked.function is not None else asked.key

@@ -6,13 +6,15 @@ Built from declarations only; it promises what the gateway does, in the gateway'
 from __future__ import annotations
 
 import inspect
-import re
+from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 
 from styx.gateway.head import EVENTS, PREFIX
+from styx.gateway.json_schemas import Json, Schemas
+from styx.gateway.openapi_events import event_operation
 from styx.gateway.openapi_inlets import publish_operation
 from styx.gateway.openapi_tables import or_rows, row_types, rows_parameter, tables_text
 from styx.gateway.query import takes_text
@@ -23,17 +25,12 @@ from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
 from styx.model.operator import Operator
 from styx.model.partitioning import KeyType
 from styx.model.signature import Signature
-from styx.values.custom_types import is_model, json_schema
-
-Json = dict[str, Any]
 
 LOCAL: Final = "x-styx-local"
 """Marks the operations of local functions."""
 READ_ONLY: Final = "x-styx-read-only"
 """Marks the operations of read-only functions."""
 
-_REF: Final = "#/components/schemas/{name}"
-_NOT_OF_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]")
 _JSON_TYPES: Final = {str: "string", int: "integer"}
 _ERRORS: Final = {
     "400": ("BadRequest", "The body is neither a JSON array nor a JSON object, or a header or the path is malformed."),
@@ -88,7 +85,7 @@ def text_of(spec: FunctionSpec) -> FunctionText:
 
 def openapi(app: App) -> Json:
     """The document, ready to be encoded as JSON."""
-    schemas = _Schemas(app)
+    schemas = Schemas(_annotations(app))
     paths: Json = {}
     for operator in app.operators.values():
         for spec in operator.functions.values() if operator.served else ():
@@ -99,11 +96,14 @@ def openapi(app: App) -> Json:
         if isinstance(operator, Inlet):
             value, responses = schemas.of(operator.event.type), {status: name for status, (name, _) in _ERRORS.items()}
             operation = publish_operation(operator, value, _committed({"type": "null"}), responses)
-            paths[f"{EVENTS}{quote(operator.event.name)}"] = {"post": operation}
+            paths[f"{PREFIX}{EVENTS}/{quote(operator.event.name)}"] = {"post": operation}
             continue
         paths[f"{PREFIX}{quote(operator.name)}/{{key}}"] = {"get": _read_operation(operator, schemas)}
         if operator.served:
             paths[f"{PREFIX}{quote(operator.name)}"] = {"post": _load_operation(operator, schemas)}
+    for event in app.events.values():
+        path = f"{PREFIX}{EVENTS}/{quote(event.name)}"
+        paths[path] = {**paths.get(path, {}), "get": event_operation(event, schemas, _ERRORS)}
     return {
         "openapi": "3.1.0",
         "info": {"title": app.name, "version": "1", "description": _INFO},
@@ -120,57 +120,15 @@ def openapi(app: App) -> Json:
     }
 
 
-class _Schemas:
-    """JSON schemas of all annotations of an app, named types once and under `components`."""
-
-    def __init__(self, app: App) -> None:
-        wanted: list[Any] = []
-        for operator in app.operators.values():
-            annotations = [Any if operator.state_type is None else operator.state_type]
-            annotations += row_types(operator, True).values()
-            annotations += [event.type for event in operator.emits]
-            for spec in operator.functions.values() if operator.served else ():
-                annotations += [spec.signature.result_type, *(p.annotation for p in spec.signature.parameters)]
-            for annotation in annotations:
-                if annotation not in wanted and _has_schema(annotation):
-                    wanted.append(annotation)
-        models = _ModelSchemas()
-        found, self.components = msgspec.json.schema_components(wanted, ref_template=_REF, schema_hook=models.of)
-        self.components |= models.components
-        self._pairs = list(zip(wanted, found, strict=True))
-
-    def of(self, annotation: Any) -> Json:
-        """A fresh schema of the annotation; one that JSON schema cannot express is left open."""
-        return next((dict(schema) for known, schema in self._pairs if known == annotation), {})
-
-
-class _ModelSchemas:
-    """Schemas of pydantic's models, as pydantic writes them; the schemas of their parts stand under `components`."""
-
-    def __init__(self) -> None:
-        self.components: Json = {}
-
-    def of(self, kind: Any) -> Json:
-        """The reference to a model's schema, anything for `object`; raises `NotImplementedError` for all else."""
-        if kind is object:
-            return {}
-        if not is_model(kind):
-            raise NotImplementedError
-        schema: Json = json_schema(kind, ref_template=_REF.format(name="{model}"))
-        self.components |= schema.pop("$defs", {})
-        name = _NOT_OF_NAMES.sub("_", kind.__name__)
-        if self.components.get(name, schema) != schema:  # another module has one of the same name
-            name = _NOT_OF_NAMES.sub("_", f"{kind.__module__}.{kind.__qualname__}")
-        self.components[name] = schema
-        return {"$ref": _REF.format(name=name)}
-
-
-def _has_schema(annotation: Any) -> bool:
-    try:
-        msgspec.json.schema(annotation, schema_hook=_ModelSchemas().of)
-    except Exception:  # noqa: BLE001 - a type from anywhere; without a schema it is described as anything
-        return False
-    return True
+def _annotations(app: App) -> Iterator[Any]:
+    """Every type that the document shows."""
+    for operator in app.operators.values():
+        yield Any if operator.state_type is None else operator.state_type
+        yield from row_types(operator, True).values()
+        for spec in operator.functions.values() if operator.served else ():
+            yield spec.signature.result_type
+            yield from (p.annotation for p in spec.signature.parameters)
+    yield from (event.type for event in app.events.values())
 
 
 def _tag(operator: Operator) -> Json:
@@ -178,7 +136,7 @@ def _tag(operator: Operator) -> Json:
     return {"name": operator.name, "description": text} if text else {"name": operator.name}
 
 
-def _operation(operator: Operator, spec: FunctionSpec, schemas: _Schemas) -> Json:
+def _operation(operator: Operator, spec: FunctionSpec, schemas: Schemas) -> Json:
     text, signature = text_of(spec), spec.signature
     operation: Json = {
         "operationId": f"{operator.name}.{spec.name}",
@@ -205,7 +163,7 @@ def _operation(operator: Operator, spec: FunctionSpec, schemas: _Schemas) -> Jso
     return operation
 
 
-def _get_operation(operator: Operator, spec: FunctionSpec, schemas: _Schemas) -> Json:
+def _get_operation(operator: Operator, spec: FunctionSpec, schemas: Schemas) -> Json:
     """The call of a read-only function by GET: as by POST, with the arguments in the query."""
     operation = _operation(operator, spec, schemas)
     operation.pop("requestBody", None)
@@ -219,7 +177,7 @@ def _get_operation(operator: Operator, spec: FunctionSpec, schemas: _Schemas) ->
     return operation
 
 
-def _query_parameter(parameter: inspect.Parameter, schemas: _Schemas) -> Json:
+def _query_parameter(parameter: inspect.Parameter, schemas: Schemas) -> Json:
     schema = _parameter_schema(parameter, schemas)
     form = (
         {"schema": schema}
@@ -229,7 +187,7 @@ def _query_parameter(parameter: inspect.Parameter, schemas: _Schemas) -> Json:
     return {"name": parameter.name, "in": "query", "required": _is_required(parameter), **form}
 
 
-def _read_operation(operator: Operator, schemas: _Schemas) -> Json:
+def _read_operation(operator: Operator, schemas: Schemas) -> Json:
     state = schemas.of(Any if operator.state_type is None else operator.state_type)
     codes = [status for status in _ERRORS if status != "413"]
     return {
@@ -251,7 +209,7 @@ def _read_operation(operator: Operator, schemas: _Schemas) -> Json:
     }
 
 
-def _load_operation(operator: Operator, schemas: _Schemas) -> Json:
+def _load_operation(operator: Operator, schemas: Schemas) -> Json:
     parameters = [
         {
             "name": "replace",
@@ -304,7 +262,7 @@ def _load_failure(count: Json) -> Json:
     }
 
 
-def _body(signature: Signature, schemas: _Schemas) -> Json:
+def _body(signature: Signature, schemas: Schemas) -> Json:
     forms = [_keyword_form(signature, schemas)]
     if not any(p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in signature.parameters):
         forms.insert(0, _positional_form(signature, schemas))
@@ -312,7 +270,7 @@ def _body(signature: Signature, schemas: _Schemas) -> Json:
     return {"required": needed, "content": {"application/json": {"schema": {"anyOf": forms}}}}
 
 
-def _positional_form(signature: Signature, schemas: _Schemas) -> Json:
+def _positional_form(signature: Signature, schemas: Schemas) -> Json:
     positional = [p for p in signature.parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     form: Json = {"title": "positional", "type": "array", "minItems": signature.required}
     if positional:  # an empty prefixItems is not allowed
@@ -325,7 +283,7 @@ def _positional_form(signature: Signature, schemas: _Schemas) -> Json:
     return form
 
 
-def _keyword_form(signature: Signature, schemas: _Schemas) -> Json:
+def _keyword_form(signature: Signature, schemas: Schemas) -> Json:
     named = [p for p in signature.parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     return {
         "title": "keyword",
@@ -336,7 +294,7 @@ def _keyword_form(signature: Signature, schemas: _Schemas) -> Json:
     }
 
 
-def _parameter_schema(parameter: inspect.Parameter, schemas: _Schemas) -> Json:
+def _parameter_schema(parameter: inspect.Parameter, schemas: Schemas) -> Json:
     schema = schemas.of(parameter.annotation)
     if "$ref" not in schema:
         schema.setdefault("title", parameter.name)

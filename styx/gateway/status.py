@@ -21,6 +21,7 @@ REJECTED: Final = RequestRejected.__name__
 
 STATUS_OF_CODE: Final = {
     "aborted": 409,
+    "released": 410,
     "unknown_operator": 404,
     "unknown_function": 404,
     UNKNOWN_ENTITY: 404,

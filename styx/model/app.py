@@ -9,7 +9,7 @@ from typing import Any
 
 from styx.errors import BadArguments, ConfigurationError, UnknownOperator
 from styx.model.consequence import Consequence
-from styx.model.event import Event, declared_events
+from styx.model.event import RESERVED_OPERATOR, Event, declared_events
 from styx.model.event_place import ELSEWHERE
 from styx.model.function_spec import FunctionSpec
 from styx.model.internal_operator import InternalOperator
@@ -63,6 +63,11 @@ class App:
         )
         self.drops = self._checked_drops(drops)
         self.events = declared_events(name, events)
+        if self.events and RESERVED_OPERATOR in by_name:
+            raise ConfigurationError(
+                f"app {name!r} has events and an operator named {RESERVED_OPERATOR!r}: rename the operator, because "
+                f"/v1/{RESERVED_OPERATOR}/NAME is where a gateway has the events"
+            )
         self._check_renamed()
         self._check_references()
         internal = {each.name: each for operator in by_name.values() for each in operator.internal}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, overload
 
 import msgspec
 
@@ -21,6 +21,8 @@ from styx.values.json_form import JsonForm
 
 EVENTS_SUFFIX: Final = "/<events>"
 """Follows the operator's name in the name of the table that an emission is written to, which no slot keeps."""
+RESERVED_OPERATOR: Final = "events"
+"""No operator of an app with events: `/v1/events/NAME` is where a gateway has them."""
 EVENT_NAME_CHARS_MAX: Final = 100
 EVENT_VERSION_MAX: Final = 2**31 - 1
 EVENT_BYTES_MAX: Final = 512 * 1024
@@ -39,11 +41,31 @@ class Event(Generic[T]):
     """One kind of event. Its values are of `type`, which is whatever a `state_type` can be.
 
     `name`: letters, digits, `.`, `_` and `-`, at most 100 of them; the log of an app's events is named after it.
-    `version`: a whole number from 1 that says which form of the type a reader sees. `keep`: how long the app keeps what
-    it emitted, None for not at all. Raises `ConfigurationError`.
+    `version`: a whole number from 1 that says which form of the type a reader sees. `keep`: how long its log keeps
+    what was emitted, None for a week. Raises `ConfigurationError`.
     """
 
     __slots__ = ("_json", "_typed", "keep", "name", "type", "version")
+
+    @overload
+    def __init__(
+        self: Event[T],
+        name: str,
+        type: type[T],
+        *,
+        version: int = 1,
+        keep: timedelta | None = None,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Event[Any],
+        name: str,
+        type: Any,
+        *,
+        version: int = 1,
+        keep: timedelta | None = None,
+    ) -> None: ...
 
     def __init__(self, name: str, type: type[T] | Any, *, version: int = 1, keep: timedelta | None = None) -> None:
         if not isinstance(name, str) or not 0 < len(name) <= EVENT_NAME_CHARS_MAX or not _NAME.fullmatch(name):

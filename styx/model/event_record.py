@@ -27,7 +27,7 @@ def event_record(operator: str, written_key: Any, data: bytes, slot: int, epoch:
     else:
         told = list(key) if isinstance(key, tuple) else key
     emitted = decode_emitted(data)
-    tid = int(its_id[_TID_AT], 16)
+    tid = tid_of(its_id)
     event, version, giver, time_us, payload = (
         emitted.event,
         emitted.version,
@@ -36,3 +36,8 @@ def event_record(operator: str, written_key: Any, data: bytes, slot: int, epoch:
         emitted.payload,
     )
     return EventRecord(its_id, event, version, epoch, phase, tid, giver, told, time_us, payload, slot)
+
+
+def tid_of(event_id: str) -> int:
+    """The id of the transaction that has emitted an event."""
+    return int(event_id[_TID_AT], 16)

@@ -29,6 +29,7 @@ from styx.relational.row_indexes import RowIndex
 from styx.relational.table import Table
 from styx.relational.time_to_live import EACH
 from styx.relational.view import View
+from styx.schema.event_description import EventDescription, describe_events
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]++")
 _KEY_PARTS: Final = {"str": str, "int": int}
@@ -71,11 +72,12 @@ class OperatorDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AppDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """An app's name, its operators by name, and the full names of the tables that it drops."""
+    """An app's name, its operators by name, the full names of the tables that it drops, and its events by name."""
 
     name: str
     operators: dict[str, OperatorDescription]
     drops: list[str] = []
+    events: dict[str, EventDescription] = {}
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,6 +126,7 @@ def describe(app: App) -> AppDescription:
         name=app.name,
         operators={name: _describe_operator(operator) for name, operator in sorted(app.operators.items())},
         drops=list(app.drops),
+        events=describe_events(app.events),
     )
 
 

@@ -17,11 +17,13 @@ from types import TracebackType
 from typing import Any
 
 from styx.client.embedded import EmbeddedClient
+from styx.client.events import EventReader
 from styx.embedded_engine.engine import EmbeddedEngine
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT
 from styx.errors import ConfigurationError
 from styx.model.agenda import microseconds
 from styx.model.app import App
+from styx.model.event import Event
 from styx.model.limits import Limits
 from styx.reports.carried import ADVICE, SEE, carried_text
 from styx.testing.history import HistoryReport, check_history
@@ -118,6 +120,17 @@ class EmbeddedCluster(EmbeddedClient):
         )
         self._check_carried()
         return self.report
+
+    def events(self, event: Event[Any] | str, *, after: str | None = None, follow: bool = False) -> EventReader:
+        """As `Client.events`, but to the end of what there is: `await cluster.events(paid)` waits until all requests
+        are answered and all calls that are due are made, and gives the list of what was emitted.
+        """
+        reader = super().events(event, after=after, follow=follow)
+        return reader if follow else reader.behind(self._settle_and_flush)
+
+    async def _settle_and_flush(self) -> None:
+        await self._settle()
+        await self.engine.flushed()
 
     async def advance(self, time: timedelta) -> None:
         """Sets the engine's clock forward, from one due time to the next, and waits at each until the calls that were

@@ -13,6 +13,7 @@ import msgspec
 from styx import App, Context, Limits, Operator
 from styx.errors import InTransactionError, describe
 from styx.messages import ReplyRecord, Request, decode_request
+from styx.model.event_seen import EventLog
 from styx.model.function_spec import READ_FUNCTION
 from styx.model.request import AppRouter, Placed, RequestMaker
 
@@ -115,6 +116,10 @@ class FakeEngine:
     @property
     def maker(self) -> RequestMaker:
         return RequestMaker(AppRouter(self.app, self.n_slots), 2**30)  # a body may be at its limit
+
+    @property
+    def events(self) -> EventLog:
+        raise AssertionError("the app here has no events")
 
     def submit_request(self, request: Placed) -> Awaitable[ReplyRecord]:
         if self.error is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 
 from styx.errors import ConfigurationError
 from styx.kafka.appender import Appender
-from styx.kafka.event_topics import ensure_event_topics, event_topic, existing_event_topics
+from styx.kafka.event_topics import ensure_event_topics, event_settings, event_topic, existing_event_topics
 from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import ensure_topics, topics_of
 from styx.kafka.transaction import fence
@@ -22,6 +23,12 @@ def test_names() -> None:
     assert event_topic("bank", "order-paid") == "styx.bank.events.order-paid"
     with pytest.raises(ConfigurationError, match=r"would have the Kafka topic .* give the event a shorter name"):
         event_topic("b" * 200, "e" * 50)
+
+
+def test_a_topic_keeps_events_for_a_week_or_as_the_event_says() -> None:
+    assert event_settings(N_SLOTS).configuration["retention.ms"] == str(7 * 86_400_000)
+    assert event_settings(N_SLOTS, timedelta(days=90)).configuration["retention.ms"] == str(90 * 86_400_000)
+    assert event_settings(N_SLOTS, timedelta(microseconds=1)).configuration["retention.ms"] == "1"
 
 
 @pytest.mark.slow

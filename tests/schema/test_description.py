@@ -54,6 +54,7 @@ def test_an_app_described() -> None:
             }
         },
         "drops": [],
+        "events": {},
     }
     assert msgspec.json.decode(msgspec.json.encode(description), type=AppDescription) == description
 

@@ -24,7 +24,9 @@ from styx.client.base import (
     operator_name,
     rejected,
 )
+from styx.client.events import EventReader, reader_of
 from styx.client.home import Home
+from styx.client.kafka.events import KafkaEvents
 from styx.client.kafka.requester import Requester
 from styx.client.kafka.routing import TableRouter, read_routing_table
 from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, split_pair
@@ -36,6 +38,7 @@ from styx.kafka.topics import topics_of
 from styx.messages import Reply
 from styx.model.app import App
 from styx.model.bulk_load import encode_pair
+from styx.model.event import Event
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
@@ -172,6 +175,13 @@ class KafkaClient(RemoteClient):
 
     def _known_app(self) -> App:
         return self._app if isinstance(self._app, App) else super()._known_app()
+
+    def events(self, event: Event[Any] | str, *, after: str | None = None, follow: bool = True) -> EventReader:
+        """As `Client.events`; an event comes a fraction of a second after its commit."""
+        self._opened()
+        app = self._app if isinstance(self._app, App) else None
+        source = KafkaEvents(self._address, self._name, lambda: self._requester is None)
+        return reader_of(source, app, event, after, follow)
 
     def _opened(self) -> tuple[Requester, RequestMaker]:
         if self._requester is None or self._maker is None or self._home is None:

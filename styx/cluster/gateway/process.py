@@ -18,6 +18,7 @@ from typing import Final
 
 from prometheus_client.core import Metric
 
+from styx.client.kafka.events import KafkaEvents
 from styx.client.kafka.requester import RequestCounters, Requester
 from styx.cluster.reaching import reach_coordinator
 from styx.cluster.wire import GATEWAY, INGEST_FACT, Code, Deployment, Serve, gateway_hears
@@ -152,6 +153,11 @@ class GatewayProcess:
         if self._other_release is not None:
             raise NotSent(f"{self._other_release}; nothing was sent, try again soon")
         return self._requester.submit(request, raw=True)
+
+    @property
+    def events(self) -> KafkaEvents:
+        """As `Engine.events`: each reader has connections of its own to the brokers."""
+        return KafkaEvents(self._log, self.app.name)
 
     def metrics(self) -> str:
         """As `Engine.metrics`."""

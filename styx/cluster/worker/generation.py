@@ -268,11 +268,12 @@ class Generation:
     async def _prepare_events(self, events: EventLog) -> None:
         """Makes the topics that are missing, before anything is read or appended there."""
         session = self._session
-        names, n_slots = session.core.app.events.keys(), session.deployment.n_slots
+        declared, n_slots = session.core.app.events, session.deployment.n_slots
         log, app = session.node.log, session.deployment.app
-        events.topics = await self._persistently(lambda: ensure_event_topics(log, app, names, n_slots))
+        keep = {name: event.keep for name, event in declared.items() if event.keep is not None}
+        events.topics = await self._persistently(lambda: ensure_event_topics(log, app, declared, n_slots, keep))
         manifest = self._recover.manifest
-        gone = {name for slot in (manifest.slots if manifest else ()) for name in slot.part.events} - names
+        gone = {name for slot in (manifest.slots if manifest else ()) for name in slot.part.events} - declared.keys()
         for name in sorted(gone):
             _log.warning("the app has no event %r any more; its topic stays, and nothing is appended to it", name)
 

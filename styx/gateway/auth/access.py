@@ -91,11 +91,19 @@ class Access:
         if options.signing_keys is not None:
             self._take_tokens(options.signing_keys)
 
-    def guard(self, application: Application, on_refusal: OnRefusal, address_of: AddressOf) -> Guard:
-        """Puts a guard before `application`. `address_of` returns the client address of a request."""
+    def guard(
+        self,
+        application: Application,
+        on_refusal: OnRefusal,
+        address_of: AddressOf,
+        has_events: Callable[[], bool] = bool,
+    ) -> Guard:
+        """Puts a guard before `application`. `address_of` returns the client address of a request, `has_events` whether
+        the app behind it declares events.
+        """
         limits = Limits(self._options.rate, self._options.in_flight)
         webhooks = frozenset(self._options.webhooks)
-        guard = Guard(application, self._verifier, limits, self._refetch, on_refusal, address_of, webhooks)
+        guard = Guard(application, self._verifier, limits, self._refetch, on_refusal, address_of, webhooks, has_events)
         guard.policy = self._policy
         self._guards.append(guard)
         return guard

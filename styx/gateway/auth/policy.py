@@ -1,10 +1,11 @@
-"""Rules: the actions that each identity may take. An action is a call, a read, a load, an event that is published, or
-the sight of a page. An action that no rule allows is refused.
+"""Rules: the actions that each identity may take. An action is a call, a read, a load, an event that is published, the
+reading of events, or the sight of a page. An action that no rule allows is refused.
 
 A file in TOML, of rules under `[[allow]]`:
 
 [[allow]] keys = ["shop", "batch-*"] # API keys by name call = ["account.deposit", "cart.*"] # OPERATOR.FUNCTION read =
-["account"] # OPERATOR load = ["account"] publish = ["price-*"] # EVENT see = ["metrics", "docs"]
+["account"] # OPERATOR load = ["account"] publish = ["price-*"] # EVENT events = ["order-*"] # EVENT see = ["metrics",
+"docs"]
 
 [[allow]] claims = {role = "teller"} # tokens by claim; all of them entity = "sub" # only entities whose key is this
 claim's value call = ["account.*"]
@@ -16,7 +17,7 @@ identity.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -29,11 +30,13 @@ CALL: Final = "call"
 READ: Final = "read"
 LOAD: Final = "load"
 PUBLISH: Final = "publish"
+EVENTS: Final = "events"
 SEE: Final = "see"
 PAGES: Final = {
     "/": "docs",
     "/docs": "docs",
     "/openapi.json": "docs",
+    "/asyncapi.json": "docs",
     "/metrics": "metrics",
     "/errors": "errors",
     "/status": "status",
@@ -57,10 +60,11 @@ class Action(NamedTuple):
         return f"{self.kind} {self.target}"
 
 
-def action_of(scope: Mapping[str, Any]) -> Action | None:
+def action_of(scope: Mapping[str, Any], has_events: Callable[[], bool] = bool) -> Action | None:
     """The action of an ASGI request, from its first line; None for a request that the gateway does not know.
 
-    The path is parsed as by the gateway's endpoint, so that the allowed action is the one that runs.
+    The path is parsed as by the gateway's endpoint, so that the allowed action is the one that runs. `has_events`:
+    whether the app declares events, which have paths of their own; by default it does not.
     """
     method, sent = scope["method"], head.request_path(scope)
     if sent is None:
@@ -75,6 +79,8 @@ def action_of(scope: Mapping[str, Any]) -> Action | None:
     if asked is None or "" in asked:
         return None
     operator, key, function = asked
+    if operator == head.EVENTS and key is not None and function is None and method in ("GET", "HEAD") and has_events():
+        return Action(EVENTS, key)
     if key is None:
         return Action(LOAD, operator) if method == "POST" else None
     if function is None:
@@ -92,6 +98,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     read: list[str] = []
     load: list[str] = []
     publish: list[str] = []
+    events: list[str] = []
     see: list[str] = []
 
 
@@ -146,7 +153,15 @@ def _has(claim: Any, wanted: str | int | bool) -> bool:
 
 
 def _allows(rule: Rule, identity: Identity, action: Action) -> bool:
-    patterns = {CALL: rule.call, READ: rule.read, LOAD: rule.load, PUBLISH: rule.publish, SEE: rule.see}[action.kind]
+    lists = {
+        CALL: rule.call,
+        READ: rule.read,
+        LOAD: rule.load,
+        PUBLISH: rule.publish,
+        EVENTS: rule.events,
+        SEE: rule.see,
+    }
+    patterns = lists[action.kind]
     if not _matches(patterns, action.target):
         return False
     if rule.entity is None or action.kind == SEE:
@@ -169,7 +184,12 @@ def _check(rule: Rule, number: int) -> None:
         raise ConfigurationError(
             f"rule {number} has an empty table of claims, which every token fits: name a claim, or leave claims out"
         )
-    lists = (rule.keys or [], rule.call, rule.read, rule.load, rule.publish, rule.see)
+    if rule.entity is not None and rule.events:
+        raise ConfigurationError(
+            f"rule {number} has entity and events: events of all entities come in one stream, so a rule cannot allow "
+            "those of one. Make two rules of it, or let the app give them by a function"
+        )
+    lists = (rule.keys or [], rule.call, rule.read, rule.load, rule.publish, rule.events, rule.see)
     if any(len(each) > PATTERNS_MAX for each in lists):
         raise ConfigurationError(f"rule {number} has a list of more than {PATTERNS_MAX}")
     for pattern in (each for patterns in lists for each in patterns):
