@@ -27,9 +27,9 @@ from styx.model.agenda import Retry
 from styx.model.app import App
 from styx.model.bulk_load import LoadReport
 from styx.model.event import Event
+from styx.model.event_seen import EventSeen
 from styx.model.ingest import Ingest, IngestRecord
 from styx.model.inlet import Inlet
-from styx.model.event_seen import EventSeen
 from styx.model.limits import Limits
 from styx.model.row_page import Page
 from styx.relational.conditions import above, at_least, at_most, below, between, prefix

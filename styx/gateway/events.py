@@ -25,7 +25,6 @@ from styx.model.event_seen import END, EventMessage, checked_cursor
 from styx.values.codec import shown
 from styx.values.event_lines import ERROR, HEARTBEAT, block
 
-"""How the paths of streams begin, if the app declares events."""
 STREAMS_MAX: Final = 256
 """Streams of one gateway that are open at once."""
 HEARTBEAT_SECONDS: Final = 15.0
