@@ -27,6 +27,7 @@ from styx.model.agenda import Retry
 from styx.model.app import App
 from styx.model.bulk_load import LoadReport
 from styx.model.event import Event
+from styx.model.graph import Graph
 from styx.model.limits import Limits
 from styx.model.row_page import Page
 from styx.relational.conditions import above, at_least, at_most, below, between, prefix
@@ -55,6 +56,7 @@ __all__ = [
     "Context",
     "EngineFailed",
     "Event",
+    "Graph",
     "Index",
     "KeyExists",
     "Limits",

@@ -17,6 +17,7 @@ NAMES = {
     "Context",
     "EngineFailed",
     "Event",
+    "Graph",
     "Index",
     "KeyExists",
     "Limits",

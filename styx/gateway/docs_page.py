@@ -20,6 +20,7 @@ from styx.model.app import App
 from styx.model.function_spec import FunctionSpec
 from styx.model.operator import Operator
 from styx.model.partitioning import KeyType
+from styx.schema.graph_picture import svg_of
 
 _PARTS: Final[dict[Any, str]] = {
     inspect.Parameter.VAR_POSITIONAL: "variadic",
@@ -44,6 +45,9 @@ def docs_page(app: App) -> str:
     """The page as HTML."""
     links = "".join(f'<a href="#{escape(name)}">{escape(name)}</a>' for name in app.operators)
     sections = "".join(_operator(operator) for operator in app.operators.values())
+    if app.graphs:
+        links += '<a href="#*graphs">transaction graphs</a>'
+        sections += _graphs(app)
     name = escape(app.name)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
@@ -53,6 +57,15 @@ def docs_page(app: App) -> str:
         'Machine-readable: <a href="openapi.json">openapi.json</a>. Watch: <a href="metrics">metrics</a>, '
         f'<a href="readyz">readiness</a>.</p><nav>{links}</nav></header>'
         f"<main>{sections}</main><script>{_SCRIPT}</script></body></html>\n"
+    )
+
+
+def _graphs(app: App) -> str:
+    """The pictures of the app's graphs; no operator can have the section's name."""
+    pictures = "".join(f'<div class="graph">{svg_of([graph], paper=False)}</div>' for graph in app.graphs.values())
+    return (
+        '<section id="*graphs"><h2>Transaction graphs</h2><p class="about">A request that begins at the blue '
+        f"function makes these calls, and no others.</p>{pictures}</section>"
     )
 
 

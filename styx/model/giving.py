@@ -46,13 +46,14 @@ def give(
     """Writes an entry of the agenda of the context's entity; counts as one operation."""
     method = "after_commit" if delay is _NO_DELAY else "after"
     _may_write(context, method)
-    # This transaction does not make the call. Nor may the call come to its limit: how many others there were before is
-    # known exactly only where all of them run one after the other.
-    called, context._called = context._called, 0
+    # This transaction does not make the call, so no graph forbids it. Nor may the call come to its limit: how many
+    # others there were before is known exactly only where all of them run one after the other.
+    spec, called = context._spec, context._called
+    context._spec, context._called = spec if spec.graph is None else spec.graph.outside, 0
     try:
         made = context._made_call(False, operator, function, key, params)
     finally:
-        context._called = called
+        context._spec, context._called = spec, called
     env = context._env
     try:
         now_us = env.timestamp_us
@@ -93,10 +94,11 @@ def withdraw(context: Context, name: Any) -> bool:
 
 
 def call_encoded(context: Context, operator: str, function: str, key: Any, data: bytes) -> None:
-    """An asynchronous call whose arguments are encoded already."""
+    """An asynchronous call whose arguments are encoded already, as the first one of a transaction."""
     env = context._env
     try:
         spec = env.app.resolve(operator, function)
+        spec = env.app.starts.get(spec, spec)
         checked = spec.keys.check(tuple(key) if isinstance(key, list) else key)
         slot = spec.keys.slot_of(checked, env.n_slots)
     except BaseException as error:  # noqa: BLE001 - a partition_key's own code can run here

@@ -17,6 +17,7 @@ from styx.errors import ConfigurationError, UnknownFunction
 from styx.model.app_index import AppIndex
 from styx.model.app_view import AppView
 from styx.model.entity_handle import EntityReference
+from styx.model.function_reference import FunctionReference
 from styx.model.function_spec import BUILT_IN, NO_HINTS, FunctionSpec, Hints, UserFunction
 from styx.model.internal_operator import InternalOperator
 from styx.model.limits import NAME_CHARS_MAX
@@ -123,6 +124,19 @@ class Operator:
     def __class_getitem__(cls, types: Any) -> Any:
         """`Operator[str, Account]`: the type of its keys and of its states, for type checkers (`styx/typed.pyi`)."""
         return GenericAlias(cls, types)
+
+    def __getattr__(self, name: str) -> FunctionReference:
+        """`cart.checkout`: a registered function with its operator, wherever a function is taken. What the operator
+        itself has under the name comes first: such a function is named by a text, "cart.register".
+        """
+        declared: dict[str, Any] = self.__dict__.get("functions", {})
+        partitions = self.__dict__.get("partitions")
+        if name in declared or (partitions is not None and name in partitions.functions):
+            return FunctionReference(self.name, name)
+        known = ", ".join(sorted({*declared, *(partitions.functions if partitions is not None else ())})) or "none"
+        raise AttributeError(
+            f"operator {self.__dict__.get('name')!r} has no function {name!r}; it has: {known}", name=name, obj=self
+        )
 
     def __getitem__(self, key: Any) -> EntityReference[Any, Any]:
         """An entity, to be given to `ctx.at` or `client.at`."""
@@ -265,7 +279,8 @@ class Operator:
 
     def _register(self, func: F, hints: Hints) -> F:
         name = self._checked_name(func)
-        self.functions[name] = self._by_callable[func] = self.spec(name, func, hints)
+        spec = self.spec(name, func, hints)
+        self.functions[name] = self._by_callable[func] = self._by_callable[FunctionReference(self.name, name)] = spec
         return func
 
     def _checked_name(self, func: Any) -> str:
