@@ -10,13 +10,16 @@ from typing import Any
 from styx.errors import BadArguments, ConfigurationError, UnknownOperator
 from styx.model.consequence import Consequence
 from styx.model.event import Event, declared_events
+from styx.model.event_delivery import event_deliveries, queue_functions
 from styx.model.event_place import ELSEWHERE
-from styx.model.function_spec import FunctionSpec
+from styx.model.function_spec import QUEUE_FUNCTION, FunctionSpec
 from styx.model.graph import Graph
 from styx.model.graph_check import CheckedGraph, Graphs
+from styx.model.graph_events import publishers
 from styx.model.internal_operator import InternalOperator
 from styx.model.operator import Operator
 from styx.model.partition_function import Partitions
+from styx.model.subscription import subscribers
 from styx.model.table_names import holds_rows, owner_of, row_table, view_table
 from styx.relational.row_indexes import RowIndex
 from styx.relational.table import Table
@@ -85,7 +88,13 @@ class App:
         checked = Graphs(name, by_name, graphs)
         self.graphs: Mapping[str, CheckedGraph] = MappingProxyType(checked.by_name)
         self.starts: Mapping[FunctionSpec, FunctionSpec] = checked.starts
-        self._graph_members = checked.members
+        subscribed = subscribers(name, by_name, self.events)
+        published = publishers(name, checked.by_name.values(), self.events, subscribed)
+        self.event_deliveries = event_deliveries(self.events, subscribed, published)
+        self._between_workers = checked.members
+        for subscription, queue in queue_functions(subscribed).items():
+            self.resolved[subscription, QUEUE_FUNCTION] = queue
+            self._between_workers[queue.operator, QUEUE_FUNCTION] = queue
         self.first = {} if checked.starts else self.resolved
         for operator in by_name.values():
             operator.taken_by = name
@@ -131,8 +140,8 @@ class App:
 
     def resolve_call(self, operator: str, function: str) -> FunctionSpec:
         """The function that a call between workers names: as `resolve`, or an engine-made one, or one of a graph."""
-        of_graph = self._graph_members.get((operator, function))
-        return self.resolve(self._internal.get(operator, operator), function) if of_graph is None else of_graph
+        found = self._between_workers.get((operator, function))
+        return self.resolve(self._internal.get(operator, operator), function) if found is None else found
 
     def owner(self, name: str) -> Operator | InternalOperator | None:
         """The operator whose entities have state under this name, an internal one among them; None if there is none."""

@@ -27,8 +27,18 @@ DELIVER_FUNCTION: Final = "<deliver>"
 """The built-in function that makes a call which was given for later; no request can name it."""
 PUT_OFF_FUNCTION: Final = "<put off>"
 """The built-in function behind a delivery that failed; likewise."""
+QUEUE_FUNCTION: Final = "<queue>"
+"""The built-in function that gives a call in a lane of a group; likewise."""
 BUILT_IN: Final = frozenset(
-    {LOAD_FUNCTION, READ_FUNCTION, READ_ROWS_FUNCTION, LOAD_ROWS_FUNCTION, DELIVER_FUNCTION, PUT_OFF_FUNCTION}
+    {
+        LOAD_FUNCTION,
+        READ_FUNCTION,
+        READ_ROWS_FUNCTION,
+        LOAD_ROWS_FUNCTION,
+        DELIVER_FUNCTION,
+        PUT_OFF_FUNCTION,
+        QUEUE_FUNCTION,
+    }
 )
 
 

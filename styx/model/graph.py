@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from styx.errors import ConfigurationError
+from styx.model.event import Event
 from styx.model.function_reference import FunctionReference, reference_of
 from styx.model.limits import NAME_CHARS_MAX
 from styx.values.codec import shown
@@ -26,11 +27,11 @@ class Graph:
     """The calls of the requests that begin with the function `start`.
 
     `name`: letters, digits, `_`, `.` and `-`, at most 128 characters, unique in an app. Functions are given as
-    references, `cart.checkout`, as texts, "cart.checkout", or by themselves if one operator has them. `edge` and
-    `terminal` give the graph, so that they can be written in a row.
+    references, `cart.checkout`, as texts, "cart.checkout", or by themselves if one operator has them. `edge`,
+    `terminal` and `publishes` give the graph, so that they can be written in a row.
 
-    `edges` and `terminals` are in the order of their declaration; `taken_by` is the app that has the graph, "" before.
-    Raises `ConfigurationError`, as its methods do.
+    `edges`, `terminals` and `published` are in the order of their declaration; `taken_by` is the app that has the
+    graph, "" before. Raises `ConfigurationError`, as its methods do.
     """
 
     def __init__(self, name: str, *, start: Any) -> None:
@@ -44,6 +45,7 @@ class Graph:
         self.start = self._given(start)
         self.edges: dict[tuple[Any, Any], None] = {}
         self.terminals: dict[Any, None] = {}
+        self.published: dict[tuple[Any, Event[Any]], None] = {}
 
     def edge(self, caller: Any, callee: Any) -> Graph:
         """`caller` may call `callee` in the transaction, with or without waiting for it, on any entity and any number
@@ -70,10 +72,26 @@ class Graph:
             self.terminals[given] = None
         return self
 
+    def publishes(self, function: Any, *events: Event[Any]) -> Graph:
+        """The function alone emits these events, in this graph and everywhere else."""
+        self._refuse_late("publisher")
+        given = self._given(function)
+        if not events:
+            raise ConfigurationError(f"graph {self.name!r}: publishes(…) names one event at least")
+        for event in events:
+            if not isinstance(event, Event):
+                raise ConfigurationError(
+                    f"graph {self.name!r}: {_named(given)} publishes {shown(event)}, which is not an Event"
+                )
+            if (given, event) in self.published:
+                raise ConfigurationError(f"graph {self.name!r}: {_named(given)} publishes {event.name!r} already")
+            self.published[given, event] = None
+        return self
+
     def functions(self) -> Iterable[Any]:
         """All functions that were given, each once, in the order of their declaration."""
         each = [self.start, *(end for edge in self.edges for end in edge), *self.terminals]
-        return dict.fromkeys(each)
+        return dict.fromkeys([*each, *(function for function, _ in self.published)])
 
     def _given(self, function: Any) -> Any:
         """A reference, or the function by itself, whose operator is looked for when an app takes the graph."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from styx.errors import ConfigurationError
+from styx.model.event import Event
 from styx.model.function_reference import FunctionReference
 from styx.model.function_spec import FunctionSpec
 from styx.model.graph import Graph
@@ -30,6 +31,7 @@ class CheckedGraph(NamedTuple):
     start: FunctionReference
     edges: tuple[tuple[FunctionReference, FunctionReference], ...]
     terminals: tuple[FunctionReference, ...]
+    publishes: tuple[tuple[FunctionReference, Event[Any]], ...] = ()
 
     def functions(self) -> Iterable[FunctionReference]:
         """Each function once."""
@@ -112,7 +114,8 @@ def _checked(app: str, operators: Mapping[str, Operator], graph: Graph) -> Check
     _refuse(app, graph, problems)
     edges = [(references[caller], references[callee]) for caller, callee in graph.edges]
     terminals = [references[each] for each in graph.terminals]
-    checked = CheckedGraph(graph.name, references[graph.start], tuple(edges), tuple(terminals))
+    published = tuple((references[function], event) for function, event in graph.published)
+    checked = CheckedGraph(graph.name, references[graph.start], tuple(edges), tuple(terminals), published)
     _refuse(app, graph, [*_shape_problems(checked), *_function_problems(operators, checked)])
     return checked
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from styx.errors import OutsideGraph
-from styx.model.function_spec import FunctionSpec
+from styx.model.function_spec import BUILT_IN, FunctionSpec
 from styx.model.internal_operator import INTERNAL_MARK
 from styx.model.partition_function import PARTITIONS_SUFFIX
 
@@ -64,7 +64,7 @@ class GraphPlace:
 
 def of_the_engine(function: FunctionSpec) -> bool:
     """Whether the engine has made the function."""
-    return INTERNAL_MARK in function.operator.removesuffix(PARTITIONS_SUFFIX)
+    return function.name in BUILT_IN or INTERNAL_MARK in function.operator.removesuffix(PARTITIONS_SUFFIX)
 
 
 def full_name(function: FunctionSpec) -> str:
