@@ -100,14 +100,16 @@ async def count(ctx: Context, number: int) -> None:
     ctx.emit(counted, number)
 
 
-@stock.on(counted, key=lambda number: {1: "one", 2: 2, 3: None}[number])
+KEYS: dict[int, Any] = {1: "one", 2: 2, 3: None}
+GROUPS: dict[int, Any] = {1: 1.5, 2: ["x"], 4: "g"}
+
+
+@stock.on(counted, key=lambda number: KEYS[number])
 async def take_number(ctx: Context, event: int) -> None:
     await ctx.put(event)
 
 
-@stock.on(
-    counted, key=lambda number: "x", after_commit=True, ordered_by=lambda number: {1: 1.5, 4: ["x"], 5: "g"}[number]
-)
+@stock.on(counted, key=lambda number: "x", after_commit=True, ordered_by=lambda number: GROUPS[number])
 async def take_in_order(ctx: Context, event: int) -> None: ...
 
 
