@@ -17,7 +17,7 @@ from styx.model.event import Event
 from styx.model.event_place import text_of
 from styx.model.function_reference import FunctionReference
 from styx.model.function_spec import QUEUE_FUNCTION, FunctionSpec
-from styx.model.giving import checked_call, put_entry
+from styx.model.giving import checked_call, may_write, put_entry
 from styx.model.graph_place import full_name
 from styx.model.lane import group_text, holder, lane_name, mark
 from styx.model.subscription import Subscription, named
@@ -98,6 +98,8 @@ def _made(context: Context, subscription: Subscription, option: str, function: A
 
 
 def _give(context: Context, subscription: Subscription, key: Any, value: Any) -> None:
+    """Counts as one operation."""
+    may_write(context, "emit")
     if subscription.ordered_by is None:
         call = checked_call(context, subscription.operator, subscription.function, key, (value,))
         lane = lane_name(subscription.name, "of", context._spec.operator, text_of(context._key))

@@ -49,7 +49,7 @@ def give(
 ) -> None:
     """Writes an entry of the agenda of the context's entity; counts as one operation."""
     method = "after_commit" if delay is _NO_DELAY else "after"
-    _may_write(context, method)
+    may_write(context, method)
     made = checked_call(context, operator, function, key, params)
     try:
         due_us = AT_ONCE if delay is _NO_DELAY else context._env.timestamp_us + checked_delay(delay)
@@ -106,7 +106,7 @@ def put_entry(
 
 def withdraw(context: Context, name: Any) -> bool:
     """Removes a named entry; whether there was one."""
-    _may_write(context, "cancel")
+    may_write(context, "cancel")
     try:
         last = NAMED + checked_name(name)
     except BaseException as error:  # noqa: BLE001 - showing what was given can run code of the app
@@ -132,7 +132,7 @@ def call_encoded(context: Context, operator: str, function: str, key: Any, data:
     context._calls = [*(context._calls or ()), MadeCall(False, slot, spec, checked, data)]
 
 
-def _may_write(context: Context, method: str) -> None:
+def may_write(context: Context, method: str) -> None:
     if context._left <= 0:
         context._refuse()
     context._left -= 1
