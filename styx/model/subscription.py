@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from styx.errors import ConfigurationError
-from styx.model.agenda import USUAL_RETRY, Retry
+from styx.model.agenda import USUAL_RETRY, Retry, microseconds
 from styx.model.event import Event
 from styx.model.function_reference import FunctionReference
 from styx.values.codec import shown
@@ -70,9 +70,24 @@ class Subscription:
         self.retry = USUAL_RETRY if retry is None else retry
 
     @property
+    def given(self) -> dict[str, Any]:
+        """The arguments of `Operator.on`, and the function's name."""
+        later = {"after_commit": True, "retry": self.retry, "ordered_by": self.ordered_by} if self.after_commit else {}
+        return {"event": self.event, "function": self.function, "key": self.key, **later}
+
+    @property
     def reference(self) -> FunctionReference:
         """The function that is called."""
         return FunctionReference(self.operator.name, self.function)
+
+    def described(self) -> str:
+        """What is declared, as a line; functions of the event as whether there are any."""
+        how = "" if self.key is None else ", key="
+        if self.after_commit:
+            ordered = "" if self.ordered_by is None else ", ordered_by="
+            pause_us = microseconds(self.retry.first)
+            how += f", after the commit{ordered}, {self.retry.attempts} attempts, {pause_us} us"
+        return f"{self.function} on {self.event.name}{how}"
 
     def __repr__(self) -> str:
         return f"<{self.reference} on {self.event.name!r}>"

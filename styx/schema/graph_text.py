@@ -13,4 +13,5 @@ def text_of(graph: CheckedGraph) -> str:
     for function, called in callees.items():
         told = ", ".join(map(str, called)) if called else "(terminal)"
         lines.append(f"  {function!s:{width}} -> {told}")
+    lines += [f"  {function} publishes {event.name}" for function, event in graph.publishes]
     return "\n".join(lines)

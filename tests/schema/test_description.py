@@ -51,9 +51,11 @@ def test_an_app_described() -> None:
                 "hints": {},
                 "tables": {},
                 "ttl": "",
+                "subscriptions": [],
             }
         },
         "drops": [],
+        "graphs": {},
     }
     assert msgspec.json.decode(msgspec.json.encode(description), type=AppDescription) == description
 
