@@ -86,22 +86,28 @@ def put_entry(
     lane: str = "",
 ) -> None:
     """Writes an entry of the agenda of the context's entity: under `last`, or under its id; in a `lane`, if any."""
+    env, its_id = context._env, new_id(context, lane)
+    given_us = env.timestamp_us
+    entry = AgendaEntry(due_us, its_id, given_us, operator, function, key, params, attempts, first_pause_us)
+    _cell_of(context, last or its_id).write(context._chain, encode_entry(entry))
+
+
+def new_id(context: Context, lane: str = "") -> str:
+    """The id of the next entry that the function gives, in a `lane` if there is one."""
     env, place = context._env, serial_place(context)
     epoch, behind = env.place()
     context._ids += 1
     its_id = entry_id(epoch, behind, env.tid, place, context._ids)
-    if lane:
-        if len(place) > PLACE_BYTES_MAX:
-            raise context._doomed(
-                CallDepthExceeded(
-                    f"{context._where()} was called through too many others to emit an event whose subscribers are "
-                    "called in order after the commit: emit it less deep, or handle it in the same transaction"
-                )
+    if not lane:
+        return its_id
+    if len(place) > PLACE_BYTES_MAX:
+        raise context._doomed(
+            CallDepthExceeded(
+                f"{context._where()} was called through too many others to emit an event whose subscribers are called "
+                "in order after the commit: emit it less deep, or handle it in the same transaction"
             )
-        its_id = in_lane(its_id, lane)
-    given_us = env.timestamp_us
-    entry = AgendaEntry(due_us, its_id, given_us, operator, function, key, params, attempts, first_pause_us)
-    _cell_of(context, last or its_id).write(context._chain, encode_entry(entry))
+        )
+    return in_lane(its_id, lane)
 
 
 def withdraw(context: Context, name: Any) -> bool:

@@ -43,10 +43,10 @@ class DueCalls:
     meanwhile, if it was; they are not given again until it has ended.
 
     Calls after commit and timers have an order each, so that neither keeps the other from its turn. `_lanes` are the
-    entries of each lane by their ids, those that are gone among them; `_busy` are the lanes of what is taken.
+    entries of each lane by their ids, those that are gone among them.
     """
 
-    __slots__ = ("_at_once", "_busy", "_entries", "_find", "_lanes", "_most", "_timers", "taken")
+    __slots__ = ("_at_once", "_entries", "_find", "_lanes", "_most", "_timers", "taken")
 
     def __init__(
         self,
@@ -61,10 +61,7 @@ class DueCalls:
         self._at_once: list[_Place] = []
         self._timers: list[_Place] = []
         self._lanes: dict[str, list[_InLane]] = {}
-        self._busy: dict[str, str] = {}
         self._most = 0
-        for its_id in self.taken:
-            self._take_lane(its_id)
         self._make()
 
     def _make(self) -> None:
@@ -91,15 +88,12 @@ class DueCalls:
     def take_up(self, its_id: str) -> None:
         """A snapshot has found this entry's delivery under way."""
         self.taken.setdefault(its_id)
-        self._take_lane(its_id)
 
     def let_go(self, its_id: str) -> None:
         """The entry's delivery has ended."""
         place = self.taken.pop(its_id, None)
         lane = lane_of(its_id)
         if lane:
-            if self._busy.get(lane) == its_id:
-                del self._busy[lane]
             self._open(lane)
         elif place is not None:
             self._push(place)
@@ -124,17 +118,10 @@ class DueCalls:
 
     # Lanes -------------------------------------------------------------------------------------------------
 
-    def _take_lane(self, its_id: str) -> None:
-        lane = lane_of(its_id)
-        if lane:
-            self._busy[lane] = its_id
-
     def _open(self, lane: str) -> None:
-        """Gives the first entry of a lane its place, if no delivery of the lane is under way."""
-        if lane in self._busy:
-            return
+        """Gives the first entry of a lane its place, unless its delivery is under way: till then it stands."""
         first = self._first(lane)
-        if first is not None:
+        if first is not None and first[1] not in self.taken:
             self._push(first)
 
     def _first(self, lane: str) -> _Place | None:
@@ -152,9 +139,9 @@ class DueCalls:
         return None
 
     def _has_turn(self, place: _Place) -> bool:
-        """Whether an entry is in no lane, or the first one of a lane without a delivery under way."""
+        """Whether an entry is in no lane, or the first one of its lane."""
         lane = lane_of(place[1])
-        return not lane or (lane not in self._busy and self._first(lane) == place)
+        return not lane or self._first(lane) == place
 
     # What is due -------------------------------------------------------------------------------------------
 
@@ -210,7 +197,6 @@ class DueCalls:
                 break
             found.append(heappop(heap))
             self.taken[place[1]] = None  # at once: the order may have a place twice
-            self._take_lane(place[1])
         return found
 
     def _next(self, heap: list[_Place]) -> _Place | None:

@@ -149,6 +149,7 @@ class SerialReference:
         except _Ended as end:
             return Outcome(None, end.error)
         self._place = place
+        self._note_lanes(transaction.writes)
         self._commit(transaction.writes)
         return Outcome(result, None)
 
@@ -230,16 +231,22 @@ class SerialReference:
         state = self.state
         for entity, data in writes.items():
             if data is None:
-                if state.pop(entity, None) is not None and holds_agenda(entity[0]):
-                    self.lanes.gone(str(entity[1][-1]))  # type: ignore[index]  # an entry's key
+                state.pop(entity, None)
             elif holds_events(entity[0]):
                 self._emit(entity, data)
             elif not holds_lanes(entity[0]):
                 state[entity] = data
                 if holds_agenda(entity[0]):
-                    its_id = due_of(data)[1]
-                    self.given[its_id] = entity
-                    self.lanes.given(its_id)
+                    self.given[due_of(data)[1]] = entity
+
+    def _note_lanes(self, writes: dict[Entity, bytes | None]) -> None:
+        """What a transaction has given and taken, in the order in which it did."""
+        for (table, key), data in writes.items():
+            if holds_agenda(table):
+                if data is None:
+                    self.lanes.gone(str(key[-1]))  # type: ignore[index]  # an entry's key
+                else:
+                    self.lanes.given(due_of(data)[1])
 
 
 class _Ended(Exception):

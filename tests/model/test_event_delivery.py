@@ -275,3 +275,22 @@ def test_what_a_terminal_emits_is_handled_after_the_commit() -> None:
     calls = serial.waiting("product")
     assert len({lane_of(each) for each in calls}) == 2
     assert serial.deliver(calls[0]) == "delivered"
+
+
+def test_what_is_emitted_in_order_too_deep_is_refused() -> None:
+    node: Operator = Operator("node")
+
+    @node.register
+    async def deep(ctx: Context, calls: int) -> None:
+        if calls:
+            await ctx.call(node, deep, "n", (calls - 1,))
+        else:
+            ctx.emit(pinged, "x")
+
+    @node.on(pinged, after_commit=True)
+    async def hear(ctx: Context, event: str) -> None: ...
+
+    serial = Serial(App("deep", [node], events=[pinged]))
+    assert serial.run("deep", 25, operator="node") is None
+    kind, message = serial.run("deep", 40, operator="node")
+    assert (kind, "emit it less deep" in message) == ("CallDepthExceeded", True)

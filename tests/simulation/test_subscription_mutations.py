@@ -93,10 +93,6 @@ def a_delivery_leaves_its_entry(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(delivery, "_functions", {})
 
 
-def a_new_order_forgets_whose_delivery_is_under_way(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(DueCalls, "_take_lane", lambda self, its_id: None)
-
-
 def what_an_aborted_transaction_gave_is_given(patch: pytest.MonkeyPatch) -> None:
     """A subscriber's error is hidden from the transaction."""
     original = event_delivery.EventDelivery._call
@@ -125,7 +121,6 @@ _NUMBERS = count()
         transactions_that_give_to_a_lane_do_not_conflict,
         a_group_is_in_the_order_of_arrival,
         a_delivery_leaves_its_entry,
-        a_new_order_forgets_whose_delivery_is_under_way,
         what_an_aborted_transaction_gave_is_given,
         lanes_have_names_of_their_process,
     ],
