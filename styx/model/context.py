@@ -371,8 +371,8 @@ class Context(msgspec.Struct, eq=False):
     ) -> None:
         """Calls a function in a transaction of its own, once, soon after this one has committed.
 
-        The calls that one entity gives are made in the order in which they were given. Nothing waits for the result. An
-        abort is retried as `retry` says (5 attempts in all); then the call is kept among the dead ones.
+        The calls that one entity gives to another are made in the order in which they were given, unless one aborts.
+        An abort is retried as `retry` says (5 attempts in all); then the call is kept among the dead ones.
         """
         give(self, operator, function_name, key, params, retry)
 
