@@ -28,6 +28,7 @@ from styx.model.app import App
 from styx.model.bulk_load import LoadReport
 from styx.model.event import Event
 from styx.model.event_seen import EventSeen
+from styx.model.graph import Graph
 from styx.model.ingest import Ingest, IngestRecord
 from styx.model.inlet import Inlet
 from styx.model.limits import Limits
@@ -59,6 +60,7 @@ __all__ = [
     "EngineFailed",
     "Event",
     "EventSeen",
+    "Graph",
     "Index",
     "Ingest",
     "IngestRecord",

@@ -199,6 +199,10 @@ class ReadOnlyViolation(InTransactionError):
     """
 
 
+class OutsideGraph(InTransactionError):
+    """A function of a transaction graph called one to which the graph has no edge from it."""
+
+
 class OtherPartition(InTransactionError):
     """A partition function called an entity, or named rows of one, that is not of its own partition."""
 

@@ -272,6 +272,15 @@ class Operator(_Operator, Generic[K, T]):
     ) -> Callable[..., Coroutine[Any, Any, R]]: ...
     @overload  # with hints
     def register(self, *, read_only: bool = False, local: bool = False) -> Registering[K, T]: ...
+    def on(  # type: ignore[override]
+        self,
+        event: Event[V],
+        *,
+        key: Callable[[V], K | list[Any]] | None = None,
+        after_commit: bool = False,
+        retry: Retry | None = None,
+        ordered_by: Callable[[V], str | int | tuple[str | int, ...]] | None = None,
+    ) -> Subscribing[V]: ...
     def __getitem__(self, key: K) -> EntityReference[K, T]: ...
     def table(  # type: ignore[override]
         self,
@@ -287,6 +296,11 @@ class Operator(_Operator, Generic[K, T]):
         migrate: Callable[[Any], V] | None = None,
         ttl: timedelta | Literal["given"] | None = None,
     ) -> Table[V]: ...
+
+class Subscribing(Protocol[V]):
+    def __call__(
+        self, func: Callable[[Any, V], Coroutine[Any, Any, R]], /
+    ) -> Callable[[Any, V], Coroutine[Any, Any, R]]: ...
 
 class Registering(Protocol[RK, RT]):
     @overload

@@ -18,6 +18,7 @@ NAMES = {
     "EngineFailed",
     "Event",
     "EventSeen",
+    "Graph",
     "Index",
     "Ingest",
     "IngestRecord",

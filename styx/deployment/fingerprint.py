@@ -63,6 +63,9 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
         for event in app.events.values():
             digest.update(_encode((event.name, event.version, type_shape(event.type), str(event.keep))))
     _add_ingests(digest.update, app)  # likewise
+    if app.graphs or any(operator.subscriptions for operator in app.operators.values()):  # likewise
+        described = describe(app)
+        digest.update(_encode([described.graphs, [one.subscriptions for one in described.operators.values()]]))
     sourceless = set()
     for name in sorted(modules):
         source = source_of(name)
@@ -93,9 +96,10 @@ def _functions(app: App) -> Iterator[types.FunctionType]:
                 function = inspect.unwrap(functions[name].func)
                 if isinstance(function, types.FunctionType):
                     yield function
-        part_of = operator.key_space.partition_key
-        if isinstance(part_of, types.FunctionType):
-            yield part_of
+        of_events = [each for one in operator.subscriptions for each in (one.key, one.ordered_by)]
+        for decides in (operator.key_space.partition_key, *of_events):
+            if isinstance(decides, types.FunctionType):
+                yield decides
         for table in operator.tables.values():
             for decides in (*(check.function for check in table.checks), *(view.where for view in table.views)):
                 if isinstance(decides, types.FunctionType):

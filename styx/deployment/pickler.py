@@ -22,7 +22,7 @@ import cloudpickle
 import msgspec
 
 from styx.deployment import classes, rebuilding
-from styx.deployment.rebuilding import declaration, table_declaration
+from styx.deployment.rebuilding import declaration, graph_declaration, table_declaration
 from styx.deployment.user_code import finds_user_code, imported_names, is_user_code
 from styx.errors import ConfigurationError
 from styx.model.app import App
@@ -93,7 +93,9 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
         for operator in operators:
             if type(operator) is Operator:
                 self._resolve_annotations(operator)
-        self.dump(("app", self._app.name, operators, self._app.drops, [*self._app.events.values()]))
+        events = [*self._app.events.values()]
+        graphs = [graph_declaration(graph) for graph in self._app.graphs.values()]
+        self.dump(("app", self._app.name, operators, self._app.drops, events, graphs))
         done = tables_done = events_done = made_done = 0
         whole: set[int] = set()
         while True:

@@ -14,6 +14,8 @@ import msgspec
 
 from styx.deployment.classes import Reduced
 from styx.model.function_spec import NO_HINTS
+from styx.model.graph import Graph
+from styx.model.graph_check import CheckedGraph
 from styx.model.operator import Operator
 from styx.model.partition_function import declared_function
 from styx.relational.table import Table
@@ -90,7 +92,8 @@ def _options(codec: Any, *names: str) -> dict[str, Any]:
 
 class Declaration(NamedTuple):
     """The arguments of `Operator`, and its registered functions in their order. `hints` are the functions' by name,
-    those that are given, and `tables` are its tables in their order; packages of releases that knew none lack them.
+    those that are given, `tables` are its tables in their order, and `subscriptions` the arguments of `Operator.on`
+    with the functions' names; packages of releases that knew none lack them.
     """
 
     name: str
@@ -104,6 +107,7 @@ class Declaration(NamedTuple):
     partition_functions: Sequence[Callable[..., Any]] = ()
     tables: tuple[Table, ...] = ()
     ttl: timedelta | None = None
+    subscriptions: tuple[dict[str, Any], ...] = ()
 
 
 def declaration(operator: Operator) -> Declaration:
@@ -122,7 +126,28 @@ def declaration(operator: Operator) -> Declaration:
         [declared_function(function) for function in operator.partitions.functions.values()],
         tuple(operator.tables.values()),
         timedelta(microseconds=operator.ttl_us) if operator.ttl_us else None,
+        tuple(each.given for each in operator.subscriptions),
     )
+
+
+def graph_declaration(graph: CheckedGraph) -> tuple[Any, ...]:
+    """The arguments of `Graph` and of its methods, with functions as texts."""
+    edges = [(str(caller), str(callee)) for caller, callee in graph.edges]
+    publishes = [(str(function), event) for function, event in graph.publishes]
+    return graph.name, str(graph.start), edges, [*map(str, graph.terminals)], publishes
+
+
+def declared_graph(declared: tuple[Any, ...]) -> Graph:
+    """The graph of `graph_declaration`."""
+    name, start, edges, terminals, publishes = declared
+    graph = Graph(name, start=start)
+    for caller, callee in edges:
+        graph.edge(caller, callee)
+    for each in terminals:
+        graph.terminal(each)
+    for function, event in publishes:
+        graph.publishes(function, event)
+    return graph
 
 
 def table_declaration(table: Table) -> dict[str, Any]:
@@ -161,6 +186,10 @@ def declare(declared: Iterable[tuple[Operator, Declaration]], tables: Mapping[in
         for function in one.partition_functions:
             read_only = one.hints.get(function.__name__, {}).get("read_only", False)
             operator.register_partition(read_only=read_only)(function)
+        for subscription in one.subscriptions:
+            given = {**subscription}
+            function = operator.functions[given.pop("function")].func
+            operator.on(given.pop("event"), **given)(function)
 
 
 def _declare_table(

@@ -20,7 +20,7 @@ import cloudpickle
 from styx.deployment.classes import set_attributes
 from styx.deployment.moved_names import present_name, present_place, with_moved
 from styx.deployment.package_format import PackageRefused
-from styx.deployment.rebuilding import Declaration, LateDecoder, declare
+from styx.deployment.rebuilding import Declaration, LateDecoder, declare, declared_graph
 from styx.deployment.user_code import is_user_code
 from styx.model.app import App
 from styx.model.event import Event
@@ -60,15 +60,11 @@ class AppUnpickler(pickle.Unpickler):
         operators: list[Operator] = []
         drops: tuple[str, ...] = ()
         events: Sequence[Event[Any]] = ()
+        graphs: Sequence[tuple[Any, ...]] = ()
         while (item := self.load()) is not None:
             match item:
-                case (
-                    "app",
-                    name,
-                    operators,
-                    *rest,
-                ):  # packages of releases without tables have no rest, and those without events less
-                    drops, events = (*rest, (), ())[:2]
+                case ("app", name, operators, *rest):  # packages of earlier releases have less
+                    drops, events, graphs = (*rest, (), (), ())[:3]
                 case ("operator", index, declaration):
                     declared[index] = Declaration(*declaration)
                 case ("made", index, arguments):
@@ -84,12 +80,13 @@ class AppUnpickler(pickle.Unpickler):
                 case ("imports", modules):
                     self._make_importable(modules)
         self._make_decoders()
-        declare([(self._operators[index], declaration) for index, declaration in declared.items()], tables)
         for event, arguments in emitted:
             event.__init__(**arguments)  # type: ignore[misc]  # the shell that functions already refer to
+        declare([(self._operators[index], declaration) for index, declaration in declared.items()], tables)
         for one, arguments in made:
             one.__init__(**arguments)  # type: ignore[misc]  # likewise
-        self._app.__init__(name, operators, drops=drops, events=events)  # type: ignore[misc]  # likewise
+        drawn = [declared_graph(graph) for graph in graphs]
+        self._app.__init__(name, operators, drops=drops, events=events, graphs=drawn)  # type: ignore[misc]  # likewise
         return self._app
 
     def persistent_load(self, pid: Any) -> Any:

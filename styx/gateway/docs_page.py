@@ -21,6 +21,7 @@ from styx.model.event import Event
 from styx.model.function_spec import FunctionSpec
 from styx.model.operator import Operator
 from styx.model.partitioning import KeyType
+from styx.schema.graph_picture import svg_of
 
 _PARTS: Final[dict[Any, str]] = {
     inspect.Parameter.VAR_POSITIONAL: "variadic",
@@ -49,6 +50,9 @@ def docs_page(app: App) -> str:
     if app.events:
         links += '<a href="#events">events</a>'
         sections += _events(app)
+    if app.graphs:
+        links += '<a href="#*graphs">transaction graphs</a>'
+        sections += _graphs(app)
     name = escape(app.name)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
@@ -75,6 +79,15 @@ def _events(app: App) -> str:
 
 def _kept(event: Event[Any]) -> str:
     return "" if event.keep is None else f", kept for {escape(str(event.keep))}"
+
+
+def _graphs(app: App) -> str:
+    """The pictures of the app's graphs; no operator can have the section's name."""
+    pictures = "".join(f'<div class="graph">{svg_of([graph], paper=False)}</div>' for graph in app.graphs.values())
+    return (
+        '<section id="*graphs"><h2>Transaction graphs</h2><p class="about">A request that begins at the blue '
+        f"function makes these calls, and no others.</p>{pictures}</section>"
+    )
 
 
 def _operator(operator: Operator) -> str:

@@ -34,8 +34,8 @@ NAMED: Final = "@"
 """Begins the last part of a named entry's key; an entry without a name has its id there."""
 
 _MICROSECOND: Final = timedelta(microseconds=1)
-_PATH_BYTES_MAX: Final = 40
-"""Bytes of a call path that stand in an id as they are. With the digest of a longer one, a request id has room."""
+PLACE_BYTES_MAX: Final = 64
+"""Bytes of a place that stand in an id as they are. With the digest of a longer one, a request id has room."""
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -146,13 +146,14 @@ def giver_of(key: tuple[str | int, ...]) -> tuple[Key, str]:
     return (entity[0] if len(entity) == 1 else entity), str(key[-1])
 
 
-def entry_id(epoch: int, behind: bool, tid: int, path: bytes, number: int) -> str:
+def entry_id(epoch: int, behind: bool, tid: int, place: bytes, number: int) -> str:
     """The id of the entry `number` of an invocation. Ids sort by epoch, then those of phase 3 `behind` the others, then
-    by transaction, call path and number: the order in which the givers of one entity have read and written it.
+    by transaction, place in it (`styx.model.serial_place`) and number. Among transactions that conflict this is the
+    serial order, for places of at most `PLACE_BYTES_MAX`.
     """
-    if len(path) > _PATH_BYTES_MAX:
-        path = path[:_PATH_BYTES_MAX] + blake2b(path, digest_size=16).digest()
-    return f"{epoch:012x}{'1' if behind else '0'}{tid:016x}{path.hex()}.{number:08x}"
+    if len(place) > PLACE_BYTES_MAX:
+        place = place[:PLACE_BYTES_MAX] + blake2b(place, digest_size=16).digest()
+    return f"{epoch:012x}{'1' if behind else '0'}{tid:016x}{place.hex()}.{number:08x}"
 
 
 # What functions say ----------------------------------------------------------------------------------------

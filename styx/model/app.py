@@ -10,11 +10,16 @@ from typing import Any
 from styx.errors import BadArguments, ConfigurationError, UnknownOperator
 from styx.model.consequence import Consequence
 from styx.model.event import RESERVED_OPERATOR, Event, declared_events
+from styx.model.event_delivery import event_deliveries, queue_functions
 from styx.model.event_place import ELSEWHERE
-from styx.model.function_spec import FunctionSpec
+from styx.model.function_spec import QUEUE_FUNCTION, FunctionSpec
+from styx.model.graph import Graph
+from styx.model.graph_check import CheckedGraph, Graphs
+from styx.model.graph_events import publishers
 from styx.model.internal_operator import InternalOperator
 from styx.model.operator import Operator
 from styx.model.partition_function import Partitions
+from styx.model.subscription import subscribers
 from styx.model.table_names import holds_rows, owner_of, row_table, view_table
 from styx.relational.row_indexes import RowIndex
 from styx.relational.table import Table
@@ -24,14 +29,15 @@ from styx.values.codec import shown
 class App:
     """A named set of operators.
 
-    `resolved` keeps what `resolve` has found; callers on the hot path look there first. `logs` is true once a function
-    has used `ctx.log`; before that there are no lines to collect. `tables` are by full name, those that hold views
-    among them; `internal_tables` are those that the engine made, and `known_tables` are both. `events` are those that
-    functions emit, by name. `drops` names tables of earlier versions, such as "cart/old", whose rows are deleted when
-    the app is deployed.
+    `resolved` keeps what `resolve` has found, and `first` what `resolve_first` has; callers on the hot path look there
+    first. `logs` is true once a function has used `ctx.log`; before that there are no lines to collect. `tables` are by
+    full name, those that hold views among them; `internal_tables` are those that the engine made, and `known_tables`
+    are both. `events` are those that functions emit, by name. `drops` names tables of earlier versions, such as
+    "cart/old", whose rows are deleted when the app is deployed. `graphs` are by name; `starts` gives the specification
+    with which a request for a graph's start begins.
 
-    Raises `ConfigurationError` if a name stands twice, a function's annotations cannot be converted to, or a table that
-    is to be dropped is declared.
+    Raises `ConfigurationError` if a name stands twice, a function's annotations cannot be converted to, a table that is
+    to be dropped is declared, or a graph does not fit the functions.
     """
 
     def __init__(
@@ -41,6 +47,7 @@ class App:
         *,
         drops: Iterable[str] = (),
         events: Iterable[Event[Any]] = (),
+        graphs: Iterable[Graph] = (),
     ) -> None:
         if not isinstance(name, str) or not name:
             raise ConfigurationError(f"an app needs a name, got {shown(name)}")
@@ -85,6 +92,17 @@ class App:
         self.known_tables: dict[str, Table] = {**self.internal_tables, **self.tables}
         self.resolved: dict[tuple[Any, Any], FunctionSpec] = {}
         self.logs = False
+        checked = Graphs(name, by_name, graphs)
+        self.graphs: Mapping[str, CheckedGraph] = MappingProxyType(checked.by_name)
+        self.starts: Mapping[FunctionSpec, FunctionSpec] = checked.starts
+        subscribed = subscribers(name, by_name, self.events)
+        published = publishers(name, checked.by_name.values(), self.events, subscribed)
+        self.event_deliveries = event_deliveries(self.events, subscribed, published)
+        self._between_workers = checked.members
+        for subscription, queue in queue_functions(subscribed).items():
+            self.resolved[subscription, QUEUE_FUNCTION] = queue
+            self._between_workers[queue.operator, QUEUE_FUNCTION] = queue
+        self.first = {} if checked.starts else self.resolved
         for operator in by_name.values():
             operator.taken_by = name
 
@@ -120,9 +138,17 @@ class App:
                 self.resolved[operator, function] = found
         return found
 
+    def resolve_first(self, operator: str, function: str) -> FunctionSpec:
+        """The function with which a request begins, both by name: as `resolve`, or that at the start of a graph."""
+        found = self.resolve(operator, function)
+        if self.starts:
+            found = self.first[operator, function] = self.starts.get(found, found)
+        return found
+
     def resolve_call(self, operator: str, function: str) -> FunctionSpec:
-        """The function that a call between workers names: as `resolve`, or an engine-made one."""
-        return self.resolve(self._internal.get(operator, operator), function)
+        """The function that a call between workers names: as `resolve`, or an engine-made one, or one of a graph."""
+        found = self._between_workers.get((operator, function))
+        return self.resolve(self._internal.get(operator, operator), function) if found is None else found
 
     def owner(self, name: str) -> Operator | InternalOperator | None:
         """The operator whose entities have state under this name, an internal one among them; None if there is none."""

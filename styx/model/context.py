@@ -30,7 +30,7 @@ from styx.model.agenda import Retry
 from styx.model.app_search import find
 from styx.model.app_view import group
 from styx.model.call_limit import call_limit_error
-from styx.model.called_function import called_function
+from styx.model.called_function import called_function, permitted
 from styx.model.calls_to_all import calls_to_all
 from styx.model.cell import Cell, Environment
 from styx.model.emitting import emit
@@ -329,8 +329,8 @@ class Context(msgspec.Struct, eq=False):
                 function = env.app.resolved[operator, function_name]
             except (KeyError, TypeError):
                 function = called_function(env.app, operator, function_name, key)
-            if self._spec.read_only and not function.read_only:
-                raise read_only.called(self._where(), self._spec.name, f"{function.operator}.{function.name}")
+            if self._spec.bounded:
+                function = permitted(self, function)
             keys = function.keys
             checked = keys.check(key)
             slot = keys.slot_of(checked, env.n_slots)
@@ -371,8 +371,8 @@ class Context(msgspec.Struct, eq=False):
     ) -> None:
         """Calls a function in a transaction of its own, once, soon after this one has committed.
 
-        The calls that one entity gives are made in the order in which they were given. Nothing waits for the result. An
-        abort is retried as `retry` says (5 attempts in all); then the call is kept among the dead ones.
+        The calls that one entity gives to another are made in the order in which they were given, unless one aborts.
+        An abort is retried as `retry` says (5 attempts in all); then the call is kept among the dead ones.
         """
         give(self, operator, function_name, key, params, retry)
 

@@ -43,6 +43,9 @@ def emit(context: Context, event: Any, value: Any, key: Any) -> None:
         emit_here(context, emitted)
     else:
         emit_at(context, emitted, key)
+    delivery = env.app.event_deliveries.get(declared.name)
+    if delivery is not None:
+        delivery.emitted(context, payload)
 
 
 def declared_event(app: App, wanted: Any) -> Event[Any]:

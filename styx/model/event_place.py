@@ -17,6 +17,7 @@ from styx.model.event import EmittedEvent, encode_emitted, events_of
 from styx.model.internal_operator import INTERNAL_MARK, InternalOperator
 from styx.model.limits import KEY_BYTES_MAX
 from styx.model.partitioning import KeySpace, KeyType
+from styx.model.serial_place import serial_place
 from styx.values.codec import shown
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def emit_here(context: Context, emitted: EmittedEvent) -> None:
     env = context._env
     epoch, behind = env.place()
     context._ids += 1
-    its_id = entry_id(epoch, behind, env.tid, context._path, context._ids)
+    its_id = entry_id(epoch, behind, env.tid, serial_place(context), context._ids)
     cell = context._cell.sibling(env, events_of(context._spec.operator), entry_key(context._key, its_id))
     cell.write(context._chain, encode_emitted(emitted))
 

@@ -117,6 +117,8 @@ def resolve_request(
         function = load_rows_function(operator)
     else:
         function = operator.function(name)
+        if app.starts:
+            function = app.starts.get(function, function)
     key = operator.check_key(request.key)
     if slot_of is None or operator.key_space.partition_key is None:
         slot = operator.slot_of(key, n_slots)

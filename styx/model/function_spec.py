@@ -27,8 +27,18 @@ DELIVER_FUNCTION: Final = "<deliver>"
 """The built-in function that makes a call which was given for later; no request can name it."""
 PUT_OFF_FUNCTION: Final = "<put off>"
 """The built-in function behind a delivery that failed; likewise."""
+QUEUE_FUNCTION: Final = "<queue>"
+"""The built-in function that gives a call in a lane of a group; likewise."""
 BUILT_IN: Final = frozenset(
-    {LOAD_FUNCTION, READ_FUNCTION, READ_ROWS_FUNCTION, LOAD_ROWS_FUNCTION, DELIVER_FUNCTION, PUT_OFF_FUNCTION}
+    {
+        LOAD_FUNCTION,
+        READ_FUNCTION,
+        READ_ROWS_FUNCTION,
+        LOAD_ROWS_FUNCTION,
+        DELIVER_FUNCTION,
+        PUT_OFF_FUNCTION,
+        QUEUE_FUNCTION,
+    }
 )
 
 
@@ -57,17 +67,23 @@ class FunctionSpec:
     delete its entity's value, to which nothing refers, and which has no `ttl_us`, a time to live in microseconds.
     `decode` makes (positional, keyword) arguments of an encoded argument list; it raises `BadArguments`. `usual`
     holds decoders of short positional lists, by their first byte; they raise what msgspec raises.
+    `graph` is the function's place in a transaction graph (`styx.model.graph_place`), None outside of one; such a
+    function has a specification for each graph, and calls between workers name it by `called_as`. `bounded`: not
+    every function may be called by it.
     """
 
     __slots__ = (
         "_decode_result",
         "_signature",
+        "bounded",
+        "called_as",
         "client_data",
         "decode",
         "decode_state",
         "deletes_alone",
         "encode_state",
         "func",
+        "graph",
         "hints",
         "keys",
         "local",
@@ -99,6 +115,9 @@ class FunctionSpec:
         self.hints = hints
         self.read_only = hints.read_only
         self.local = hints.local
+        self.graph: Any = None
+        self.called_as = name
+        self.bounded = hints.read_only
         self.deletes_alone = not hints.read_only
         self.ttl_us = 0
         self.encode_state = encode_state
@@ -121,6 +140,23 @@ class FunctionSpec:
             self.decode = signature.decode
             self.usual = signature.usual
         return self._signature
+
+    def in_graph(self, place: Any, called_as: str) -> FunctionSpec:
+        """The same function at its place in a transaction graph."""
+        spec = FunctionSpec(
+            self.keys,
+            self.name,
+            self.func,
+            self.encode_state,
+            self.decode_state,
+            self.pack_state,
+            self.unpack_state,
+            self.hints,
+        )
+        spec.deletes_alone, spec.ttl_us = self.deletes_alone, self.ttl_us
+        spec.graph, spec.called_as, spec.bounded = place, called_as, True
+        _ = spec.signature
+        return spec
 
     def _decode_first(self, data: bytes) -> tuple[Any, dict[str, Any]]:
         return self.signature.decode(data)

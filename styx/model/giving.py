@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from styx.errors import CallDepthExceeded
 from styx.model.agenda import (
     AT_ONCE,
     NAMED,
+    PLACE_BYTES_MAX,
     USUAL_RETRY,
     AgendaEntry,
     Retry,
@@ -23,6 +25,8 @@ from styx.model.agenda import (
     microseconds,
 )
 from styx.model.function_spec import MadeCall
+from styx.model.lane import in_lane
+from styx.model.serial_place import serial_place
 from styx.native.compiled import calls_more
 from styx.values.codec import shown
 
@@ -45,42 +49,70 @@ def give(
 ) -> None:
     """Writes an entry of the agenda of the context's entity; counts as one operation."""
     method = "after_commit" if delay is _NO_DELAY else "after"
-    _may_write(context, method)
-    # This transaction does not make the call. Nor may the call come to its limit: how many others there were before is
-    # known exactly only where all of them run one after the other.
-    called, context._called = context._called, 0
+    may_write(context, method)
+    made = checked_call(context, operator, function, key, params)
     try:
-        made = context._made_call(False, operator, function, key, params)
-    finally:
-        context._called = called
-    env = context._env
-    try:
-        now_us = env.timestamp_us
-        due_us = AT_ONCE if delay is _NO_DELAY else now_us + checked_delay(delay)
+        due_us = AT_ONCE if delay is _NO_DELAY else context._env.timestamp_us + checked_delay(delay)
         pauses = USUAL_RETRY if retry is None else _checked_retry(retry)
         last = "" if name is None else NAMED + checked_name(name)
     except BaseException as error:  # noqa: BLE001 - showing what was given can run code of the app
         raise context._doomed(error) from None
+    called, pause_us = made.function, microseconds(pauses.first)
+    put_entry(context, due_us, called.operator, called.name, made.key, made.params, pauses.attempts, pause_us, last)
+
+
+def checked_call(context: Context, operator: Any, function: Any, key: Any, params: Any) -> MadeCall:
+    """A call that is given for later, checked as one that is made at once would be."""
+    # This transaction does not make the call, so no graph forbids it. Nor may the call come to its limit: how many
+    # others there were before is known exactly only where all of them run one after the other.
+    spec, called = context._spec, context._called
+    context._spec, context._called = spec if spec.graph is None else spec.graph.outside, 0
+    try:
+        return context._made_call(False, operator, function, key, params)
+    finally:
+        context._spec, context._called = spec, called
+
+
+def put_entry(
+    context: Context,
+    due_us: int,
+    operator: str,
+    function: str,
+    key: Any,
+    params: bytes,
+    attempts: int,
+    first_pause_us: int,
+    last: str = "",
+    lane: str = "",
+) -> None:
+    """Writes an entry of the agenda of the context's entity: under `last`, or under its id; in a `lane`, if any."""
+    env, its_id = context._env, new_id(context, lane)
+    given_us = env.timestamp_us
+    entry = AgendaEntry(due_us, its_id, given_us, operator, function, key, params, attempts, first_pause_us)
+    _cell_of(context, last or its_id).write(context._chain, encode_entry(entry))
+
+
+def new_id(context: Context, lane: str = "") -> str:
+    """The id of the next entry that the function gives, in a `lane` if there is one."""
+    env, place = context._env, serial_place(context)
     epoch, behind = env.place()
     context._ids += 1
-    its_id = entry_id(epoch, behind, env.tid, context._path, context._ids)
-    entry = AgendaEntry(
-        due_us,
-        its_id,
-        now_us,
-        made.function.operator,
-        made.function.name,
-        made.key,
-        made.params,
-        pauses.attempts,
-        microseconds(pauses.first),
-    )
-    _cell_of(context, last or its_id).write(context._chain, encode_entry(entry))
+    its_id = entry_id(epoch, behind, env.tid, place, context._ids)
+    if not lane:
+        return its_id
+    if len(place) > PLACE_BYTES_MAX:
+        raise context._doomed(
+            CallDepthExceeded(
+                f"{context._where()} was called through too many others to emit an event whose subscribers are called "
+                "in order after the commit: emit it less deep, or handle it in the same transaction"
+            )
+        )
+    return in_lane(its_id, lane)
 
 
 def withdraw(context: Context, name: Any) -> bool:
     """Removes a named entry; whether there was one."""
-    _may_write(context, "cancel")
+    may_write(context, "cancel")
     try:
         last = NAMED + checked_name(name)
     except BaseException as error:  # noqa: BLE001 - showing what was given can run code of the app
@@ -93,10 +125,11 @@ def withdraw(context: Context, name: Any) -> bool:
 
 
 def call_encoded(context: Context, operator: str, function: str, key: Any, data: bytes) -> None:
-    """An asynchronous call whose arguments are encoded already."""
+    """An asynchronous call whose arguments are encoded already, as the first one of a transaction."""
     env = context._env
     try:
         spec = env.app.resolve(operator, function)
+        spec = env.app.starts.get(spec, spec)
         checked = spec.keys.check(tuple(key) if isinstance(key, list) else key)
         slot = spec.keys.slot_of(checked, env.n_slots)
     except BaseException as error:  # noqa: BLE001 - a partition_key's own code can run here
@@ -105,7 +138,7 @@ def call_encoded(context: Context, operator: str, function: str, key: Any, data:
     context._calls = [*(context._calls or ()), MadeCall(False, slot, spec, checked, data)]
 
 
-def _may_write(context: Context, method: str) -> None:
+def may_write(context: Context, method: str) -> None:
     if context._left <= 0:
         context._refuse()
     context._left -= 1

@@ -14,10 +14,12 @@ from types import GenericAlias
 from typing import Any, Final, TypeVar, overload
 
 from styx.errors import ConfigurationError, UnknownFunction
+from styx.model.agenda import Retry
 from styx.model.app_index import AppIndex
 from styx.model.app_view import AppView
 from styx.model.entity_handle import EntityReference
 from styx.model.event import Event
+from styx.model.function_reference import FunctionReference
 from styx.model.function_spec import BUILT_IN, NO_HINTS, FunctionSpec, Hints, UserFunction
 from styx.model.internal_operator import InternalOperator
 from styx.model.limits import NAME_CHARS_MAX
@@ -25,6 +27,7 @@ from styx.model.partition_function import Partitions
 from styx.model.partitioning import Key, KeySpace, KeyType
 from styx.model.placement import check_partition_key
 from styx.model.reference_entries import ReferenceEntries, connect, in_order
+from styx.model.subscription import Subscription, check_subscriber
 from styx.relational.table import Table
 from styx.relational.time_to_live import declared_us
 from styx.relational.view import View
@@ -104,6 +107,7 @@ class Operator:
         self.taken_by = ""
         self.internal: list[InternalOperator] = []
         self.referrers: list[ReferenceEntries] = []
+        self.subscriptions: list[Subscription] = []
         self._by_callable: dict[Any, FunctionSpec] = {}
         self.key_space = KeySpace(name, self.key_type, n_partitions, partition_key)
         self.partitions = Partitions(name, n_partitions)
@@ -131,6 +135,19 @@ class Operator:
     def __class_getitem__(cls, types: Any) -> Any:
         """`Operator[str, Account]`: the type of its keys and of its states, for type checkers (`styx/typed.pyi`)."""
         return GenericAlias(cls, types)
+
+    def __getattr__(self, name: str) -> FunctionReference:
+        """`cart.checkout`: a registered function with its operator, wherever a function is taken. What the operator
+        itself has under the name comes first: such a function is named by a text, "cart.register".
+        """
+        declared: dict[str, Any] = self.__dict__.get("functions", {})
+        partitions = self.__dict__.get("partitions")
+        if name in declared or (partitions is not None and name in partitions.functions):
+            return FunctionReference(self.name, name)
+        known = ", ".join(sorted({*declared, *(partitions.functions if partitions is not None else ())})) or "none"
+        raise AttributeError(
+            f"operator {self.__dict__.get('name')!r} has no function {name!r}; it has: {known}", name=name, obj=self
+        )
 
     def __getitem__(self, key: Any) -> EntityReference[Any, Any]:
         """An entity, to be given to `ctx.at` or `client.at`."""
@@ -180,6 +197,44 @@ class Operator:
         if func is _ABSENT:
             return lambda function: self._register_partition(function, hints)
         return self._register_partition(func, hints)
+
+    def on(
+        self,
+        event: Event[Any],
+        *,
+        key: Callable[[Any], Any] | None = None,
+        after_commit: bool = False,
+        retry: Retry | None = None,
+        ordered_by: Callable[[Any], Any] | None = None,
+    ) -> Callable[[F], F]:
+        """Calls the function for each `event` that any function of the app emits: `@stock.on(price_changed, key=lambda
+        e: e.product)` above `async def reprice(ctx, event: PriceChanged)`. Registers it if it is not yet.
+
+        `key`: makes the entity's key of the event; None: it is that of the emitting entity. The call is part of the
+        emitting transaction. `after_commit`: it is a transaction of its own, tried as `retry` says; the calls for the
+        events of one emitting entity are made one after the other, in the serial order. `ordered_by`: those of all
+        events for which this function of the event gives the same are, whoever emitted them.
+
+        Raises `ConfigurationError` as `register`, and for what no event can be handled with.
+        """
+
+        def subscribe(func: F) -> F:
+            if self.taken_by:
+                raise ConfigurationError(
+                    f"operator {self.name!r} is in the app {self.taken_by!r} already: subscribe before App(…) takes it"
+                )
+            known = self.has(func)
+            name = self.function(func).name if known else self._checked_name(func)
+            check_subscriber(self.name, self.functions[name].func if known else func)
+            made = Subscription(event, self, name, key, after_commit, retry, ordered_by)
+            if any(each.name == made.name for each in self.subscriptions):
+                raise ConfigurationError(f"{made.reference} is called for event {event.name!r} already")
+            if not known:
+                self._register(func, NO_HINTS)
+            self.subscriptions.append(made)
+            return func
+
+        return subscribe
 
     def _register_partition(self, func: F, hints: Hints) -> F:
         self.partitions.add(self._checked_name(func), func, hints)
@@ -273,7 +328,8 @@ class Operator:
 
     def _register(self, func: F, hints: Hints) -> F:
         name = self._checked_name(func)
-        self.functions[name] = self._by_callable[func] = self.spec(name, func, hints)
+        spec = self.spec(name, func, hints)
+        self.functions[name] = self._by_callable[func] = self._by_callable[FunctionReference(self.name, name)] = spec
         return func
 
     def _checked_name(self, func: Any) -> str:

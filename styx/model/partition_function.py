@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from styx.errors import ConfigurationError, UnknownFunction
+from styx.model.function_reference import FunctionReference
 from styx.model.function_spec import NO_HINTS, FunctionSpec, Hints
 from styx.model.partition_context import PartitionContext
 from styx.model.partitioning import PartitionNumbers
@@ -43,9 +44,11 @@ class Partitions:
             raise ConfigurationError(
                 f"partition function {name!r} of operator {self.owner!r}: local= is for functions that clients call"
             )
-        self.functions[name] = self._by_callable[func] = FunctionSpec(
+        spec = FunctionSpec(
             self.numbers, name, _on_partition(func), encode_strict, decode_plain, pack_strict, decode_plain, hints
         )
+        self.functions[name] = self._by_callable[func] = spec
+        self._by_callable[FunctionReference(self.owner, name)] = spec
 
     def has(self, wanted: Any) -> bool:
         """Whether there is the function, given by name or by itself."""

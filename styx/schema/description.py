@@ -30,6 +30,7 @@ from styx.relational.table import Table
 from styx.relational.time_to_live import EACH
 from styx.relational.view import View
 from styx.schema.event_description import EventDescription, describe_events
+from styx.schema.graph_text import text_of
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]++")
 _KEY_PARTS: Final = {"str": str, "int": int}
@@ -59,6 +60,7 @@ class OperatorDescription(msgspec.Struct, frozen=True, kw_only=True):
     `key_type` is `str`, `int` or such as `(int, str)`; `partition_key` and `migrate` say whether the operator has its
     own one. `hints` names what functions were registered with, of those that were. `tables` are by their own names.
     `ttl`: how long the entities' values live, "" if they do not end.
+    `subscriptions` are lines that say what is called for which event, and how.
     """
 
     n_partitions: int | None
@@ -69,15 +71,19 @@ class OperatorDescription(msgspec.Struct, frozen=True, kw_only=True):
     hints: dict[str, list[str]] = {}
     tables: dict[str, TableDescription] = {}
     ttl: str = ""
+    subscriptions: list[str] = []
 
 
 class AppDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """An app's name, its operators by name, the full names of the tables that it drops, and its events by name."""
+    """An app's name, its operators by name, the full names of the tables that it drops, its events by name, and its
+    graphs by name, each as `styx graph` prints it.
+    """
 
     name: str
     operators: dict[str, OperatorDescription]
     drops: list[str] = []
     events: dict[str, EventDescription] = {}
+    graphs: dict[str, str] = {}
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,6 +133,7 @@ def describe(app: App) -> AppDescription:
         operators={name: _describe_operator(operator) for name, operator in sorted(app.operators.items())},
         drops=list(app.drops),
         events=describe_events(app.events),
+        graphs={name: text_of(graph) for name, graph in app.graphs.items()},
     )
 
 
@@ -251,6 +258,7 @@ def _describe_operator(operator: Operator) -> OperatorDescription:
             if any(function.hints)
         },
         tables=describe_tables(operator),
+        subscriptions=[each.described() for each in operator.subscriptions],
     )
 
 

@@ -5,6 +5,9 @@ what was taken alone, never on the order of commits. It never changes a table.
 
 A delivery that fails puts its entry off in a commit, and ends a moment later. Until then the entry is taken, so its new
 place is kept with what is taken, and joins the order when the delivery lets go.
+
+Of the entries of one lane (`styx.model.lane`) only the first has a place in the order, and none while the delivery of
+one is under way. So a delivery that fails keeps the lane waiting until it is made or given up.
 """
 
 from __future__ import annotations
@@ -14,12 +17,15 @@ from heapq import heapify, heappop, heappush
 from typing import Any, Final, NamedTuple
 
 from styx.model.agenda import AT_ONCE, decode_entry, due_of
+from styx.model.lane import lane_of
 
 _SLACK: Final = 1_000
 """Places that may be outdated before the order is made anew, beside twice as many as it had when it was made."""
 
 _Place = tuple[int, str, str, Any]
 """(due time, id, table, key) of an entry."""
+_InLane = tuple[str, str, Any]
+"""(id, table, key) of one."""
 Find = Callable[[str, Any], bytes | None]
 """Gives the present entry of a table under a key."""
 
@@ -36,10 +42,11 @@ class DueCalls:
     """`taken` are the ids of entries whose delivery is under way, each with the place to which it was put off
     meanwhile, if it was; they are not given again until it has ended.
 
-    Calls after commit and timers have an order each, so that neither keeps the other from its turn.
+    Calls after commit and timers have an order each, so that neither keeps the other from its turn. `_lanes` are the
+    entries of each lane by their ids, those that are gone among them.
     """
 
-    __slots__ = ("_at_once", "_entries", "_find", "_most", "_timers", "taken")
+    __slots__ = ("_at_once", "_entries", "_find", "_lanes", "_most", "_timers", "taken")
 
     def __init__(
         self,
@@ -53,18 +60,25 @@ class DueCalls:
         self._entries = entries
         self._at_once: list[_Place] = []
         self._timers: list[_Place] = []
+        self._lanes: dict[str, list[_InLane]] = {}
         self._most = 0
         self._make()
 
     def _make(self) -> None:
         taken = self.taken
-        self._at_once, self._timers = [], []
+        self._at_once, self._timers, self._lanes = [], [], {}
         for table, key, data in self._entries():
             due_us, its_id = due_of(data)
-            if its_id not in taken:
+            lane = lane_of(its_id)
+            if lane:
+                self._lanes.setdefault(lane, []).append((its_id, table, key))
+            elif its_id not in taken:
                 (self._timers if due_us else self._at_once).append((due_us, its_id, table, key))
         heapify(self._at_once)
         heapify(self._timers)
+        for lane, entries in self._lanes.items():
+            heapify(entries)
+            self._open(lane)
         self._most = 2 * self._places + _SLACK
 
     @property
@@ -78,20 +92,58 @@ class DueCalls:
     def let_go(self, its_id: str) -> None:
         """The entry's delivery has ended."""
         place = self.taken.pop(its_id, None)
-        if place is not None:
+        lane = lane_of(its_id)
+        if lane:
+            self._open(lane)
+        elif place is not None:
             self._push(place)
 
     def put(self, table: str, key: Any, data: bytes) -> None:
         """An entry was committed."""
         due_us, its_id = due_of(data)
         place = (due_us, its_id, table, key)
+        lane = lane_of(its_id)
         if its_id in self.taken:
             self.taken[its_id] = place
+        elif lane:
+            entries = self._lanes.setdefault(lane, [])
+            heappush(entries, (its_id, table, key))
+            if entries[0][0] == its_id:
+                self._open(lane)
         else:
             self._push(place)
 
     def _push(self, place: _Place) -> None:
         heappush(self._timers if place[0] else self._at_once, place)
+
+    # Lanes -------------------------------------------------------------------------------------------------
+
+    def _open(self, lane: str) -> None:
+        """Gives the first entry of a lane its place, unless its delivery is under way: till then it stands."""
+        first = self._first(lane)
+        if first is not None and first[1] not in self.taken:
+            self._push(first)
+
+    def _first(self, lane: str) -> _Place | None:
+        """The place of the first entry of a lane that still stands there; forgets those before it."""
+        entries = self._lanes.get(lane, [])
+        while entries:
+            its_id, table, key = entries[0]
+            data = self._find(table, key)
+            if data is not None:
+                due_us, its_present_id = due_of(data)
+                if its_present_id == its_id:
+                    return due_us, its_id, table, key
+            heappop(entries)
+        self._lanes.pop(lane, None)
+        return None
+
+    def _has_turn(self, place: _Place) -> bool:
+        """Whether an entry is in no lane, or the first one of its lane."""
+        lane = lane_of(place[1])
+        return not lane or self._first(lane) == place
+
+    # What is due -------------------------------------------------------------------------------------------
 
     def tidy(self) -> None:
         """Forgets the places of entries that were removed or replaced before their time, if they may be many."""
@@ -152,7 +204,8 @@ class DueCalls:
         while heap:
             due_us, its_id, table, key = heap[0]
             data = self._find(table, key)
-            if data is not None and due_of(data) == (due_us, its_id) and its_id not in self.taken:
+            stands = data is not None and due_of(data) == (due_us, its_id) and its_id not in self.taken
+            if stands and self._has_turn(heap[0]):
                 return heap[0]
             heappop(heap)
         return None

@@ -170,6 +170,12 @@ class _History:
                 unverified += 1
                 aborted += 1
                 continue
+            if reference.lanes.misplaced is not None:
+                raise SerializabilityViolation(
+                    "in a lane, {} was given behind {} in the serial order: {}".format(
+                        *reference.lanes.misplaced, _reply_text(reply)
+                    )
+                )
             if not _agrees(reply, expected):
                 raise SerializabilityViolation(self._explain_reply(reference, index, expected, initial))
             self._check_phase(reply, reference.read_only)
@@ -222,6 +228,11 @@ class _History:
             return False
         if name.call_id not in reference.given:
             raise SerializabilityViolation(f"a delivery of a call that nobody has given: {_reply_text(reply)}")
+        before = reference.lanes.before(name.call_id)
+        if before is not None:
+            raise SerializabilityViolation(
+                f"a delivery has overtaken {before}, which was given before it in its lane: {_reply_text(reply)}"
+            )
         table, key = reference.given[name.call_id]
         request = delivery_request(table, key, name.call_id, name.now_us)  # type: ignore[arg-type]  # an entry's key
         if name.puts_off:

@@ -45,6 +45,7 @@ from styx.model.table_names import (
     entry_name,
     holds_agenda,
     holds_events,
+    holds_lanes,
     holds_rows,
     holds_values,
     holds_view,
@@ -58,6 +59,7 @@ from styx.schema.conversion import conversion
 from styx.schema.row_rules import RowRules
 from styx.schema.state_reading import Misfit, StateReader
 from styx.state.table import without_deleted
+from styx.testing.lanes import Lanes
 
 Entity = tuple[str, Key]
 """(operator name, key)."""
@@ -101,11 +103,11 @@ class SerialReference:
     """Runs requests one after the other against a dictionary.
 
     `state` maps (operator name, key) to the encoded state and may be read, filled or replaced between runs.
-    `given` has where each call that was given for later was put, by its id. `emitted` are the events of all committed
-    transactions, in the order in which these have run. `entities` lists which entities the last
-    transaction was on, in order. `read_only` says whether its root is a read-only function, None if the request was
-    refused. `limits` and `n_slots` must be the deployment's, because they decide outcomes and what `ctx.partition`
-    says.
+    `given` has where each call that was given for later was put, by its id, and `lanes` the order of those in lanes.
+    `emitted` are the events of all committed transactions, in the order in which these have run. `entities` lists
+    which entities the last transaction was on, in order. `read_only` says whether its root is a read-only function,
+    None if the request was refused. `limits` and `n_slots` must be the deployment's, because they decide outcomes and
+    what `ctx.partition` says.
     """
 
     def __init__(
@@ -123,6 +125,7 @@ class SerialReference:
         self.entities: list[Entity] = []
         self.read_only: bool | None = None
         self.given: dict[str, Entity] = {}
+        self.lanes = Lanes()
         self.emitted: list[EventRecord] = []
         self._place = NO_PLACE
 
@@ -146,6 +149,7 @@ class SerialReference:
         except _Ended as end:
             return Outcome(None, end.error)
         self._place = place
+        self._note_lanes(transaction.writes)
         self._commit(transaction.writes)
         return Outcome(result, None)
 
@@ -230,10 +234,19 @@ class SerialReference:
                 state.pop(entity, None)
             elif holds_events(entity[0]):
                 self._emit(entity, data)
-            else:
+            elif not holds_lanes(entity[0]):
                 state[entity] = data
                 if holds_agenda(entity[0]):
                     self.given[due_of(data)[1]] = entity
+
+    def _note_lanes(self, writes: dict[Entity, bytes | None]) -> None:
+        """What a transaction has given and taken, in the order in which it did."""
+        for (table, key), data in writes.items():
+            if holds_agenda(table):
+                if data is None:
+                    self.lanes.gone(str(key[-1]))  # type: ignore[index]  # an entry's key
+                else:
+                    self.lanes.given(due_of(data)[1])
 
 
 class _Ended(Exception):
@@ -382,7 +395,7 @@ class _Transaction(Environment):
     def _start(self, call: _Call) -> None:
         path, function, key, params = call
         overlay = _Overlay(self.state, self.writes, (function.operator, key), self.entities)
-        context = Context(key, self, function, overlay, path, self.chain, self.limits.operations_max)
+        context = Context(key, self, function, overlay, path, self.chain, self.limits.operations_max, self.chain)
         try:
             coroutine = start(function, context, params)
         except InTransactionError as error:

@@ -44,7 +44,7 @@ class Admission:
         told = Running() if running is None else running
         self._placing = Placing(app, limits, n_slots, lambda: told)
         self._app = app
-        self._resolved = app.resolved
+        self._first = app.first
         self._limits = limits
         self._n_slots = n_slots
         self._small_max = min(limits.request_bytes_max, limits.value_bytes_max)
@@ -70,7 +70,7 @@ class Admission:
         failure: Failure | None = None
         usual = False
         try:
-            function = self._resolved.get((operator, name)) or self._app.resolve(operator, name)
+            function = self._first.get((operator, name)) or self._app.resolve_first(operator, name)
             keys = function.keys
             key = keys.check(key)
             if keys.partition_key is None:

@@ -120,7 +120,7 @@ def outgoing_call(footprint: Footprint, path: bytes, made: MadeCall, share: int,
         footprint.slot,
         made.slot,
         made.function.operator,
-        made.function.name,
+        made.function.called_as,
         made.key,
         made.params,
         path,
@@ -142,7 +142,7 @@ def reported(calls: list[tuple[bytes, MadeCall]]) -> list[tuple[bytes, CallSpec]
 
 def named(made: MadeCall) -> CallSpec:
     """Makes the form of a call in which messages carry it."""
-    return CallSpec(made.synchronous, made.slot, made.function.operator, made.function.name, made.key, made.params)
+    return CallSpec(made.synchronous, made.slot, made.function.operator, made.function.called_as, made.key, made.params)
 
 
 def made_call(app: App, spec: CallSpec) -> MadeCall:

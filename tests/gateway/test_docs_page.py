@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from styx import App, Context, Operator
+from styx import App, Context, Graph, Operator
 from styx.gateway.docs_page import docs_page
 from tests.gateway.fake_engine import app
 
@@ -73,3 +73,16 @@ def test_everything_is_escaped(evil: str) -> None:
     assert page.open == []
     assert [tag for tag, _ in page.elements].count("script") == 1
     assert not any(tag == "img" or "onerror" in attributes for tag, attributes in page.elements)
+
+
+def test_graphs_are_drawn() -> None:
+    operator = Operator("cart")
+
+    @operator.register
+    async def checkout(ctx: Context) -> None: ...
+
+    graph = Graph("whole", start=checkout).terminal(checkout)
+    page = Reader(docs_page(App("shop", [operator], graphs=[graph])))
+    assert ("svg", "whole" in page.words) in [(tag, True) for tag, _ in page.elements]
+    assert not [attributes for _, attributes in page.elements if "style" in attributes]
+    assert "svg" not in [tag for tag, _ in Reader(docs_page(app)).elements]

@@ -51,10 +51,12 @@ def test_an_app_described() -> None:
                 "hints": {},
                 "tables": {},
                 "ttl": "",
+                "subscriptions": [],
             }
         },
         "drops": [],
         "events": {},
+        "graphs": {},
     }
     assert msgspec.json.decode(msgspec.json.encode(description), type=AppDescription) == description
 

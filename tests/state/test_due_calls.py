@@ -148,3 +148,73 @@ def test_a_call_says_where_it_stands() -> None:
     given(state, ("x", 1))
     assert state.due_calls is not None
     assert state.due_calls.take(1, 1) == [DueCall("x", AGENDA, key)]
+
+
+# Lanes -----------------------------------------------------------------------------------------------------
+
+
+def gone(state: SlotState, its_id: str) -> None:
+    """The delivery of an entry has committed and ended."""
+    assert state.due_calls is not None
+    state.table(AGENDA).write(2, ("a", its_id), None)
+    state.due_calls.let_go(its_id)
+
+
+def test_a_lane_gives_one_after_the_other() -> None:
+    state = SlotState()
+    given(state, ("3~x", AT_ONCE), ("1~x", AT_ONCE), ("2~x", AT_ONCE), ("2~y", AT_ONCE), ("4", AT_ONCE))
+    assert taken(state, 0) == ["1~x", "2~y", "4"]
+    assert taken(state, 0) == []
+    gone(state, "1~x")
+    assert taken(state, 0) == ["2~x"]
+    gone(state, "2~y")
+    gone(state, "2~x")
+    assert taken(state, 0) == ["3~x"]
+    gone(state, "3~x")
+    assert state.due_calls is not None
+    assert not state.due_calls.has_due(10**18)
+
+
+def test_what_was_put_off_keeps_its_lane_waiting() -> None:
+    state = SlotState()
+    given(state, ("1~x", AT_ONCE), ("2~x", AT_ONCE))
+    assert taken(state, 0) == ["1~x"]
+    given(state, ("1~x", 50))
+    assert state.due_calls is not None
+    state.due_calls.let_go("1~x")
+    assert (taken(state, 49), state.due_calls.next_us) == ([], 50)
+    assert taken(state, 50) == ["1~x"]
+    gone(state, "1~x")
+    assert taken(state, 0) == ["2~x"]
+
+
+def test_an_order_that_is_made_anew_keeps_lanes() -> None:
+    state = SlotState()
+    given(state, ("1~x", AT_ONCE), ("2~x", AT_ONCE), ("3~y", AT_ONCE))
+    state.as_stored()  # as after a start: nothing is taken
+    assert state.due_calls is not None
+    state.due_calls.take_up("1~x")  # but this was under way
+    assert taken(state, 0) == ["3~y"]
+    gone(state, "1~x")
+    assert taken(state, 0) == ["2~x"]
+    state.due_calls._make()
+    assert taken(state, 0) == []
+    gone(state, "2~x")
+    assert taken(state, 0) == []
+
+
+def test_what_comes_back_to_a_lane_comes_first() -> None:
+    """A dead call that is tried again."""
+    state = SlotState()
+    given(state, ("2~x", AT_ONCE))
+    given(state, ("1~x", AT_ONCE), ("3~x", AT_ONCE))
+    assert taken(state, 0) == ["1~x"]
+    gone(state, "1~x")
+    assert taken(state, 0) == ["2~x"]
+
+
+def test_a_long_lane_has_one_place() -> None:
+    state = SlotState()
+    given(state, *[(f"{n:04}~x", AT_ONCE) for n in range(1_000)])
+    assert state.due_calls is not None
+    assert state.due_calls._places == 1

@@ -7,7 +7,7 @@ from decimal import Decimal
 import msgspec
 
 import styx
-from styx import App, Context, Operator
+from styx import App, Context, Event, Graph, Operator
 
 
 class Account(msgspec.Struct):
@@ -147,7 +147,24 @@ async def move(ctx: AccountContext) -> styx.Page[Movement]:
     return await rows.pages(size=5)
 
 
-app = App("bank", operators=[account, number, seat])
+paid: Event[Decimal] = Event("paid", Decimal)
+
+
+@account.on(paid, key=lambda amount: f"{amount}")
+@seat.on(paid, key=lambda amount: (int(amount), "A"), after_commit=True, ordered_by=lambda amount: int(amount) % 7)
+async def handle(ctx: AccountContext, amount: Decimal) -> None: ...
+
+
+@account.on(paid, key=lambda amount: int(amount) % 7)  # wrong
+async def handle_at_a_number(ctx: AccountContext, amount: Decimal) -> None: ...
+
+
+@account.on(paid)  # wrong
+async def handle_a_text(ctx: AccountContext, amount: str) -> None: ...
+
+
+graph = Graph("credits", start=account.credit).edge(account.credit, account.balance).terminal(account.balance)
+app = App("bank", operators=[account, number, seat], events=[paid], graphs=[graph])
 
 
 async def use() -> None:

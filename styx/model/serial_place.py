@@ -1,0 +1,38 @@
+"""The place of a statement in the serial order of its transaction, as bytes that sort so.
+
+The chains of a transaction run one after the other: first a chain, then the asynchronous calls that it has made, in
+call-path order and depth first. Within a chain, a synchronous call runs between the statements before and behind it. So
+a call path alone is no such place: a function goes on behind the synchronous calls that it has made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from styx.model.context import Context
+
+_STEP_BYTES: Final = 2
+"""Of a call path (`CALLS_PER_FUNCTION_MAX`)."""
+_END: Final = bytes(_STEP_BYTES)
+"""Sorts before every step."""
+
+
+def serial_place(context: Context) -> bytes:
+    """The place of what the context's function does now, behind its calls so far and before its next one.
+
+    Two statements of one function without a call between them have the same place.
+    """
+    start, path = context._chain_id, context._path
+    calls = len(context._calls) if context._calls is not None else 0
+    return _steps(start) + _END + _steps(path[len(start) :]) + _step(calls) + _END
+
+
+def _steps(path: bytes) -> bytes:
+    return b"".join(
+        _step(int.from_bytes(path[at : at + _STEP_BYTES], "big")) for at in range(0, len(path), _STEP_BYTES)
+    )
+
+
+def _step(index: int) -> bytes:
+    return (index + 1).to_bytes(_STEP_BYTES, "big")  # a function makes fewer calls than a step can count

@@ -1,0 +1,42 @@
+"""Places sort as the serial execution runs what stands there."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from styx import App, Context, Operator
+from styx.messages import Request
+from styx.model.serial_place import serial_place
+from styx.testing.serial import SerialReference
+
+node = Operator("node")
+places: list[bytes] = []
+
+
+@node.register
+async def run(ctx: Context, steps: list[Any]) -> None:
+    for kind, below in steps:
+        places.append(serial_place(ctx))
+        if kind == "call":
+            await ctx.call(node, run, "n", (below,))
+        elif kind == "async":
+            ctx.call_async(node, run, "n", (below,))
+    places.append(serial_place(ctx))
+
+
+def steps(rng: Random, depth: int) -> list[Any]:
+    kinds = ["say", "call", "async"] if depth else ["say"]
+    return [[rng.choice(kinds), steps(rng, depth - 1)] for _ in range(rng.randrange(4))] if depth >= 0 else []
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_places_are_in_the_serial_order(seed: int) -> None:
+    places.clear()
+    params = msgspec.msgpack.encode([steps(Random(seed), 4)])
+    outcome = SerialReference(App("tree", [node])).run(1, 0, Request("r", "node", "n", "run", params))
+    assert outcome.error is None
+    assert places == sorted(places)
