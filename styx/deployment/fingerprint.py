@@ -52,6 +52,8 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
         on_partitions = operator.partitions.functions
         if on_partitions:  # likewise
             digest.update(_encode([(each, on_partitions[each].hints) for each in sorted(on_partitions)]))
+        if operator.crons:  # likewise
+            digest.update(_encode([operator.crons[place] for place in sorted(operator.crons, key=str)]))
     if app.tables or app.drops:  # likewise
         described = describe(app)
         digest.update(_encode([[one.tables for one in described.operators.values()], described.drops]))

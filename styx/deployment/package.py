@@ -141,10 +141,10 @@ def _prove(name: str, payload: bytes) -> set[str]:
 
 
 def _fingerprint(description: AppDescription, modules: Iterable[str], payload: bytes) -> str:
-    """SHA-256 of the app's operators, functions' hints and modules' sources; of the payload if one has no source."""
+    """SHA-256 of the app's operators, hints, crons and modules' sources; of the payload if one has no source."""
     digest = hashlib.sha256(routing_table(description).encode())
     for name, operator in sorted(description.operators.items()):
-        digest.update(msgspec.msgpack.encode((name, sorted(operator.hints.items()))))
+        digest.update(msgspec.msgpack.encode((name, sorted(operator.hints.items()), operator.crons)))
     sources = [source_of(name) for name in modules]
     for name, source in zip(modules, sources, strict=True):
         digest.update(msgspec.msgpack.encode((name, source)))

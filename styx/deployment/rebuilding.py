@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from styx.deployment.classes import Reduced
+from styx.model.agenda import Retry
 from styx.model.function_spec import NO_HINTS
 from styx.model.operator import Operator
 from styx.model.partition_function import declared_function
@@ -90,7 +91,8 @@ def _options(codec: Any, *names: str) -> dict[str, Any]:
 
 class Declaration(NamedTuple):
     """The arguments of `Operator`, and its registered functions in their order. `hints` are the functions' by name,
-    those that are given, and `tables` are its tables in their order; packages of releases that knew none lack them.
+    those that are given, `tables` are its tables in their order, and `crons` (function, expression, key, attempts,
+    first pause in microseconds); packages of releases that knew none lack them.
     """
 
     name: str
@@ -104,6 +106,7 @@ class Declaration(NamedTuple):
     partition_functions: Sequence[Callable[..., Any]] = ()
     tables: tuple[Table, ...] = ()
     ttl: timedelta | None = None
+    crons: tuple[tuple[str, str, Any, int, int], ...] = ()
 
 
 def declaration(operator: Operator) -> Declaration:
@@ -122,6 +125,10 @@ def declaration(operator: Operator) -> Declaration:
         [declared_function(function) for function in operator.partitions.functions.values()],
         tuple(operator.tables.values()),
         timedelta(microseconds=operator.ttl_us) if operator.ttl_us else None,
+        tuple(
+            (cron.function, cron.expression, cron.key, cron.attempts, cron.first_pause_us)
+            for cron in operator.crons.values()
+        ),
     )
 
 
@@ -161,6 +168,9 @@ def declare(declared: Iterable[tuple[Operator, Declaration]], tables: Mapping[in
         for function in one.partition_functions:
             read_only = one.hints.get(function.__name__, {}).get("read_only", False)
             operator.register_partition(read_only=read_only)(function)
+        for name, expression, key, attempts, pause_us in one.crons:
+            retry = Retry(attempts, timedelta(microseconds=pause_us))
+            operator.cron(expression, key=key, retry=retry)(operator.functions[name].func)
 
 
 def _declare_table(

@@ -27,8 +27,23 @@ DELIVER_FUNCTION: Final = "<deliver>"
 """The built-in function that makes a call which was given for later; no request can name it."""
 PUT_OFF_FUNCTION: Final = "<put off>"
 """The built-in function behind a delivery that failed; likewise."""
+DEAD_FUNCTION: Final = "<dead>"
+"""The built-in function behind `client.dead_calls`; as `READ_FUNCTION`."""
+REPLAY_DEAD_FUNCTION: Final = "<replay dead>"
+"""The built-in function behind `client.replay_dead_call`; likewise."""
+DROP_DEAD_FUNCTION: Final = "<drop dead>"
+"""The built-in function behind `client.drop_dead_call`; likewise."""
+OF_DEAD_CALLS: Final = frozenset({DEAD_FUNCTION, REPLAY_DEAD_FUNCTION, DROP_DEAD_FUNCTION})
 BUILT_IN: Final = frozenset(
-    {LOAD_FUNCTION, READ_FUNCTION, READ_ROWS_FUNCTION, LOAD_ROWS_FUNCTION, DELIVER_FUNCTION, PUT_OFF_FUNCTION}
+    {
+        LOAD_FUNCTION,
+        READ_FUNCTION,
+        READ_ROWS_FUNCTION,
+        LOAD_ROWS_FUNCTION,
+        DELIVER_FUNCTION,
+        PUT_OFF_FUNCTION,
+        *OF_DEAD_CALLS,
+    }
 )
 
 

@@ -61,9 +61,7 @@ def give(
         last = "" if name is None else NAMED + checked_name(name)
     except BaseException as error:  # noqa: BLE001 - showing what was given can run code of the app
         raise context._doomed(error) from None
-    epoch, behind = env.place()
-    context._ids += 1
-    its_id = entry_id(epoch, behind, env.tid, context._path, context._ids)
+    its_id = new_id(context)
     entry = AgendaEntry(
         due_us,
         its_id,
@@ -76,6 +74,14 @@ def give(
         microseconds(pauses.first),
     )
     _cell_of(context, last or its_id).write(context._chain, encode_entry(entry))
+
+
+def new_id(context: Context) -> str:
+    """The id of the next entry that the function gives."""
+    env = context._env
+    epoch, behind = env.place()
+    context._ids += 1
+    return entry_id(epoch, behind, env.tid, context._path, context._ids)
 
 
 def withdraw(context: Context, name: Any) -> bool:

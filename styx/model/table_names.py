@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _SEPARATOR: Final = "/"
 _NO_ROWS: Final = (SEQUENCES_SUFFIX, AGENDA_SUFFIX, DEAD_SUFFIX, EVENTS_SUFFIX)
+_NO_RANGES: Final = (SEQUENCES_SUFFIX, AGENDA_SUFFIX, EVENTS_SUFFIX)
 _VIEW: Final = "/<view "
 
 
@@ -75,6 +76,11 @@ def holds_dead(table: str) -> bool:
 def holds_events(table: str) -> bool:
     """Whether the table takes events that are emitted, and keeps nothing."""
     return table.endswith(EVENTS_SUFFIX)
+
+
+def has_ranges(table: str) -> bool:
+    """Whether the table has indexes, of which queries read ranges: rows, and calls that were given up."""
+    return _SEPARATOR in table and not table.endswith(_NO_RANGES)
 
 
 def holds_rows(table: str) -> bool:

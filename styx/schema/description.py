@@ -57,7 +57,8 @@ class OperatorDescription(msgspec.Struct, frozen=True, kw_only=True):
 
     `key_type` is `str`, `int` or such as `(int, str)`; `partition_key` and `migrate` say whether the operator has its
     own one. `hints` names what functions were registered with, of those that were. `tables` are by their own names.
-    `ttl`: how long the entities' values live, "" if they do not end.
+    `ttl`: how long the entities' values live, "" if they do not end. `crons` are lines with function, key and
+    expression.
     """
 
     n_partitions: int | None
@@ -68,6 +69,7 @@ class OperatorDescription(msgspec.Struct, frozen=True, kw_only=True):
     hints: dict[str, list[str]] = {}
     tables: dict[str, TableDescription] = {}
     ttl: str = ""
+    crons: list[str] = []
 
 
 class AppDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -248,6 +250,7 @@ def _describe_operator(operator: Operator) -> OperatorDescription:
             if any(function.hints)
         },
         tables=describe_tables(operator),
+        crons=sorted(map(str, operator.crons.values())),
     )
 
 

@@ -1,10 +1,10 @@
-"""Rules: the actions that each identity may take. An action is a call, a read, a load, or the sight of a page. An
-action that no rule allows is refused.
+"""Rules: the actions that each identity may take. An action is a call, a read, a load, work on an operator's dead calls
+(their list, another attempt, a removal), or the sight of a page. An action that no rule allows is refused.
 
 A file in TOML, of rules under `[[allow]]`:
 
 [[allow]] keys = ["shop", "batch-*"] # API keys by name call = ["account.deposit", "cart.*"] # OPERATOR.FUNCTION read =
-["account"] # OPERATOR load = ["account"] see = ["metrics", "docs"]
+["account"] # OPERATOR load = ["account"] dead = ["account"] see = ["metrics", "docs"]
 
 [[allow]] claims = {role = "teller"} # tokens by claim; all of them entity = "sub" # only entities whose key is this
 claim's value call = ["account.*"]
@@ -28,6 +28,7 @@ from styx.gateway.auth.identity import Identity
 CALL: Final = "call"
 READ: Final = "read"
 LOAD: Final = "load"
+DEAD: Final = "dead"
 SEE: Final = "see"
 PAGES: Final = {
     "/": "docs",
@@ -44,8 +45,8 @@ ANY: Final = "*"
 
 
 class Action(NamedTuple):
-    """An action. `target` is OPERATOR.FUNCTION of a call, OPERATOR of a read or a load, or a page. `key` is the
-    entity's key as text.
+    """An action. `target` is OPERATOR.FUNCTION of a call, OPERATOR of a read, a load or dead calls, or a page. `key` is
+    the entity's key as text.
     """
 
     kind: str
@@ -66,6 +67,10 @@ def action_of(scope: Mapping[str, Any]) -> Action | None:
         page = PAGES.get(head.path(scope))
         return Action(SEE, page) if page is not None and method in ("GET", "HEAD") else None
     try:
+        if sent.startswith(head.DEAD_PREFIX):
+            dead = head.parse_dead(sent)
+            listed = dead is not None and dead.act is None
+            return None if dead is None or listed == (method == "POST") else Action(DEAD, dead.operator)
         asked = head.parse(sent)
     except RequestRejected:
         return None
@@ -88,6 +93,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     call: list[str] = []
     read: list[str] = []
     load: list[str] = []
+    dead: list[str] = []
     see: list[str] = []
 
 
@@ -142,7 +148,7 @@ def _has(claim: Any, wanted: str | int | bool) -> bool:
 
 
 def _allows(rule: Rule, identity: Identity, action: Action) -> bool:
-    patterns = {CALL: rule.call, READ: rule.read, LOAD: rule.load, SEE: rule.see}[action.kind]
+    patterns = {CALL: rule.call, READ: rule.read, LOAD: rule.load, DEAD: rule.dead, SEE: rule.see}[action.kind]
     if not _matches(patterns, action.target):
         return False
     if rule.entity is None or action.kind == SEE:
@@ -165,7 +171,7 @@ def _check(rule: Rule, number: int) -> None:
         raise ConfigurationError(
             f"rule {number} has an empty table of claims, which every token fits: name a claim, or leave claims out"
         )
-    lists = (rule.keys or [], rule.call, rule.read, rule.load, rule.see)
+    lists = (rule.keys or [], rule.call, rule.read, rule.load, rule.dead, rule.see)
     if any(len(each) > PATTERNS_MAX for each in lists):
         raise ConfigurationError(f"rule {number} has a list of more than {PATTERNS_MAX}")
     for pattern in (each for patterns in lists for each in patterns):
