@@ -54,6 +54,7 @@ from typing import Any, Final
 import msgspec
 
 from proof.bank import account
+from proof.cron_ticks import register_ticks
 from proof.emit_steps import EVENTS, emit, emit_at
 from proof.later_steps import give
 from proof.life_steps import fleeting, live
@@ -459,6 +460,8 @@ for _operator in PROGRAMMED:
     _operator.register(local=True)(near)
     _operator.register(read_only=True)(look)
     register_sweeps(_operator)
+
+register_ticks(text)
 
 app = App("chaos", [text, number, pair, account, fleeting])
 emitting = App("chaos", [text, number, pair, account, fleeting], events=EVENTS)

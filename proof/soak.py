@@ -44,6 +44,7 @@ class Tally(msgspec.Struct):
     left: int = 0
     read_only: int = 0
     violations: int = 0
+    ticks: int = 0
     deployments: Counter[str] = msgspec.field(default_factory=Counter)
     faults: Counter[str] = msgspec.field(default_factory=Counter)
     struck: Counter[str] = msgspec.field(default_factory=Counter)
@@ -70,6 +71,7 @@ class Tally(msgspec.Struct):
         self.left += report.left
         self.read_only += report.read_only
         self.violations += report.violations
+        self.ticks += report.ticks
         self.deployments.update(report.deployments)
         self.faults.update(report.faults)
         self.struck.update(report.struck)
@@ -134,7 +136,7 @@ def describe(tally: Tally) -> str:
         f"{tally.replays_elsewhere} logs replayed on other numbers of workers, {tally.cut} transactions ended by the "
         f"watchdog and {tally.unlocked} taken out of a lock phase, {tally.read_only} committed in phase 0, "
         f"{tally.violations} ended because a read-only function would have written, {tally.local} ended in phase 3 and "
-        f"{tally.left} left it\n"
+        f"{tally.left} left it; {tally.ticks} ticks of crons\n"
         + (f"kinds: {kinds}\n" if tally.kinds else "")
         + f"versions: {deployments or 'none'}\n"
         f"faults: {faults or 'none'}\n"

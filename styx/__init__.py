@@ -26,6 +26,7 @@ from styx.messages import Reply, ReplyError
 from styx.model.agenda import Retry
 from styx.model.app import App
 from styx.model.bulk_load import LoadReport
+from styx.model.dead_list import DeadCall, DeadCallsPage
 from styx.model.event import Event
 from styx.model.event_seen import EventSeen
 from styx.model.graph import Graph
@@ -57,6 +58,8 @@ __all__ = [
     "Check",
     "ConfigurationError",
     "Context",
+    "DeadCall",
+    "DeadCallsPage",
     "EngineFailed",
     "Event",
     "EventSeen",

@@ -281,6 +281,7 @@ class Operator(_Operator, Generic[K, T]):
         retry: Retry | None = None,
         ordered_by: Callable[[V], str | int | tuple[str | int, ...]] | None = None,
     ) -> Subscribing[V]: ...
+    def cron(self, expression: str, *, key: K, retry: Retry | None = None) -> Registering[K, T]: ...  # type: ignore[override]
     def __getitem__(self, key: K) -> EntityReference[K, T]: ...
     def table(  # type: ignore[override]
         self,

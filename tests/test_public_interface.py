@@ -15,6 +15,8 @@ NAMES = {
     "Check",
     "ConfigurationError",
     "Context",
+    "DeadCall",
+    "DeadCallsPage",
     "EngineFailed",
     "Event",
     "EventSeen",

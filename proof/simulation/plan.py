@@ -83,9 +83,9 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     step; `sweeps`: requests that work on whole partitions beside them, and half as many that read them;
     `links`: requests that work on rows which refer to other entities, beside them; `laters`: share of requests that
     give calls for later; `emits`: share of requests that emit events; `lives`: share that work on what lives for a
-    time; `travels`: share of requests whose numbers travel; `odd`: share with calls whose kind a number decides;
-    `loads`, `reads`, `locals`: chunks of bulk loads, reads of one entity and requests for local functions beside the
-    requests,
+    time; `crons`: functions are called every second; `travels`: share of requests whose numbers travel; `odd`: share
+    with calls whose kind a number decides; `loads`, `reads`, `locals`: chunks of bulk loads, reads of one entity and
+    requests for local functions beside the requests,
     as a share of them; `looks`: requests for read-only functions beside them, and the share of requests that call one;
     `halts`: share of the time in which a worker takes up nothing. `patch_rounds`: how many rounds with patches a lock
     phase may have, first with all transactions, then without those that did not come to rest, and how many times as
@@ -141,6 +141,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     wanted: int = 0
     auto: bool = False
     managed: bool = False
+    crons: bool = False
 
 
 def random_plan(seed: int, *, workers: int | None = None, faults: bool = True, cluster: bool = False) -> SimulationPlan:
@@ -213,6 +214,7 @@ def _random_plan(seed: int, workers: int | None, faults: bool) -> SimulationPlan
         laters=Random(f"laters {seed}").choice([0.0, 0.0, 0.0, 0.2, 0.6]),
         emits=Random(f"emits {seed}").choice([0.0, 0.0, 0.3, 1.0]),
         lives=Random(f"lives {seed}").choice([0.0, 0.0, 0.0, 0.2, 0.6]),
+        crons=Random(f"crons {seed}").random() < 0.2,
         patch_rounds=Random(f"rounds {seed}").choice([(16, 8, 8)] * 3 + [(3, 2, 1), (1, 1, 1), (1, 2, 3), (2, 1, 1)]),
         epoch_transactions_max=rng.choice([1, 3, 10, 40, 1000]),
         epoch_result_bytes_max=Random(f"bytes {seed}").choice([8 * MIB, 8 * MIB, 16, 1, 1]),

@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from proof import chaos_app, spinning
+from proof import chaos_app, cron_ticks, spinning
 from proof.bank import money_made
 from proof.life_steps import fleeting
 from proof.link_steps import check_links
@@ -26,6 +26,7 @@ from proof.simulation.clients import Clients
 from proof.simulation.coordinator_process import CoordinatorProcess
 from proof.simulation.faults import Faults
 from proof.simulation.plan import SimulationPlan
+from proof.simulation.versions import version_of_chaos
 from proof.simulation.worker_process import CLOCK_AHEAD_US_MAX, WorkerProcess
 from proof.simulation.world import World
 from styx.coordinator.generation import Phase
@@ -62,7 +63,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     that left their slot, `read_only` the transactions that committed in phase 0, `violations` those that ended because
     a read-only function would have written. `patch_rounds` counts the rounds with patches of all lock phases,
     `given_up` the transactions carried because there were too many. `entries` counts the entries of references to other
-    entities at the end; each was found to be right. `events` counts those in the logs of events, likewise.
+    entities at the end; each was found to be right. `events` counts those in the logs of events, likewise, `ticks`
+    those of crons that were seen.
     """
 
     plan: SimulationPlan
@@ -87,6 +89,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     given_up: int
     entries: int
     events: int
+    ticks: int
     state_hash: str
     replies: list[ReplyRecord]
     requests: list[tuple[int, int, bytes]]
@@ -102,10 +105,10 @@ def simulate(
     check: bool = True,
 ) -> SimulationReport:
     """Runs `plan`, on the chaos app that it needs; `arrival` changes the order in which messages arrive, no more."""
-    runs = app or (chaos_app.emitting if plan.emits else chaos_app.app)
-    simulation = Simulation(plan, runs, f"world {plan.seed} {arrival}", keep_log)
     try:
-        return simulation.run(check)
+        with cron_ticks.declared(plan.crons):
+            runs = app or version_of_chaos(0, plan.emits > 0)
+            return Simulation(plan, runs, f"world {plan.seed} {arrival}", keep_log).run(check)
     except (AssertionError, StyxError, ArithmeticError, LookupError, TypeError, AttributeError, ValueError) as error:
         raise SimulationFailure(f"seed {plan.seed}: {type(error).__name__}: {error}\n{plan}") from error
 
@@ -138,7 +141,8 @@ class Simulation:
         self.run_until(self.quiet, self.world.time.now_s + PATIENCE_S)
         self.run_until(self._all_marked, self.world.time.now_s + PATIENCE_S)
         after = self.state()
-        assert before == after, "the state after a recovery differs from the state before it"
+        same = cron_ticks.of_others if self.plan.crons else dict
+        assert same(before) == same(after), "the state after a recovery differs from the state before it"
         left = [name for name, _ in after if name.startswith(fleeting.name)]
         assert not left, f"{left} should have come to the end of its life"
         assert remembered == self._remembered(), "a recovery would forget other idempotency keys"
@@ -207,7 +211,7 @@ class Simulation:
                 and not host.core.replaying
                 and not host.core.backlog
                 and not host.core.unfinished
-                and not host.core.given_for_later
+                and cron_ticks.nothing_waits(host.core)
                 and host.all_told
                 for host in world.workers.values()
             )
@@ -229,7 +233,7 @@ class Simulation:
             and not host.core.replaying
             and not host.core.backlog
             and not host.core.unfinished
-            and not host.core.given_for_later
+            and cron_ticks.nothing_waits(host.core)
             and host.all_told
             for host in members
         )
@@ -356,6 +360,10 @@ class Simulation:
             raise SerializabilityViolation("transfers have made or lost money")
         apps = world.versions.apps() if plan.cluster else {0: chaos_app.app}
         entries = check_links(apps[max(apps)], state)
+        ticks = 0
+        if plan.crons and check and apps[max(apps)].operators[cron_ticks.OPERATOR].crons:
+            newest = world.versions.began[max(apps)] if plan.cluster else 0
+            ticks = cron_ticks.check_ticks(apps[max(apps)], newest, state, world.log.timestamp_us)
         requests = []
         if world.keep_log:
             requests = [
@@ -388,6 +396,7 @@ class Simulation:
             given_up=world.patch_rounds.given_up,
             entries=entries,
             events=events,
+            ticks=ticks,
             state_hash=state_hash(state),
             replies=replies,
             requests=requests,

@@ -17,6 +17,7 @@ import msgspec
 from proof import chaos_app
 from proof.bank import account
 from proof.chaos_app import MODULUS, Cell, Program, number, pair, register_sweeps, text
+from proof.cron_ticks import register_ticks, with_ticks
 from proof.emit_steps import EVENTS
 from proof.link_steps import declare_links
 from proof.row_steps import declare_tables
@@ -43,10 +44,15 @@ class _Small(TypedDict):
     note: str
 
 
-@cache
 def version_of_chaos(version: int, emitting: bool = False) -> App:
-    """The chaos app, with events if it is `emitting`, with programs whose register begins at the version's number
-    instead of 0; in every second version `look` is a function like any other.
+    """A version of the chaos app, with events if it is `emitting`, and with crons where plans have them."""
+    return with_ticks(_version_of_chaos(version, emitting), version)
+
+
+@cache
+def _version_of_chaos(version: int, emitting: bool) -> App:
+    """The chaos app with programs whose register begins at the version's number instead of 0; in every second version
+    `look` is a function like any other.
     """
     if version == 0:
         return chaos_app.emitting if emitting else chaos_app.app
@@ -87,6 +93,7 @@ def version_of_chaos(version: int, emitting: bool = False) -> App:
         operator.register(local=True)(near)
         operator.register(read_only=version % 2 == 0)(look)
         register_sweeps(operator)
+    register_ticks(operators[0])
     return App(chaos_app.app.name, [*operators, account], events=EVENTS if emitting else ())
 
 

@@ -16,6 +16,7 @@ from styx.cli import (
     backup,
     call,
     coordinator,
+    dead,
     deploy,
     dev,
     drain,
@@ -58,6 +59,7 @@ A cluster on Kafka and an object store:
   styx coordinator, worker, gateway   its processes one by one
   styx ingest                         other people's topics in
   styx backup, styx restore           copy its data to another place, and back
+  styx dead                           calls for later that were given up
   styx keys                           who may use a gateway
   styx set-aside                      refuse a request at which it fails
 
@@ -91,7 +93,7 @@ _COMMANDS = {
     "ingest": ingest,
 }
 """Each command is the function of its name in its module; `EXAMPLES` in the module ends its help."""
-_GROUPS = {"keys": keys, "state": state}
+_GROUPS = {"keys": keys, "state": state, "dead": dead}
 """Each group of commands is made by the function of its name in its module."""
 _NO_EXTRAS = sys.stdlib_module_names | {"styx"}
 """Packages that an installation without extras has."""

@@ -61,6 +61,16 @@ class GatewayRead(NamedTuple):
     rows: str | None = None
 
 
+class GatewayWork(NamedTuple):
+    """A request of another path. `path` is below the gateway's URL, encoded; it has a query, if there is one."""
+
+    method: str
+    path: str
+    timeout_seconds: float
+    credential: str | None = None
+    authority: Path | None = None
+
+
 class GatewayAnswer(NamedTuple):
     """An HTTP status and its body."""
 
@@ -85,8 +95,18 @@ def get_entity(url: str, read: GatewayRead) -> GatewayAnswer:
     return _exchange(url, "GET", _path(read.operator, read.key) + query, None, {}, read)
 
 
+def ask(url: str, work: GatewayWork) -> GatewayAnswer:
+    """Sends a request without a body; raises as `post` does."""
+    return _exchange(url, work.method, work.path, None, {}, work)
+
+
 def _exchange(
-    url: str, method: str, path: str, body: bytes | None, headers: dict[str, str], sent: GatewayRequest | GatewayRead
+    url: str,
+    method: str,
+    path: str,
+    body: bytes | None,
+    headers: dict[str, str],
+    sent: GatewayRequest | GatewayRead | GatewayWork,
 ) -> GatewayAnswer:
     timeout_seconds = sent.timeout_seconds
     connection, prefix = _connection(url, timeout_seconds + MARGIN_SECONDS, sent.authority)

@@ -23,10 +23,18 @@ from styx.errors import BadArguments, BadKey, ConfigurationError, RequestRejecte
 from styx.messages import Reply, ReplyError
 from styx.model.app import App
 from styx.model.bulk_load import LoadReport
+from styx.model.dead_list import DEAD_CALLS_DEFAULT, DeadCallsPage, dead_page, parts_of
 from styx.model.entity_handle import EntityReference, entity_of, positional
 from styx.model.entity_read import reply_of_read, state_in
 from styx.model.event import Event
-from styx.model.function_spec import READ_FUNCTION, READ_ROWS_FUNCTION, UserFunction
+from styx.model.function_spec import (
+    DEAD_FUNCTION,
+    DROP_DEAD_FUNCTION,
+    READ_FUNCTION,
+    READ_ROWS_FUNCTION,
+    REPLAY_DEAD_FUNCTION,
+    UserFunction,
+)
 from styx.model.inlet import PUBLISH, inlet_of
 from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
 from styx.model.operator import Operator as AnyOperator
@@ -294,6 +302,51 @@ class Client(ABC):
         """
         rows = RowsOf(table)
         return await self.request(owner_of(rows.name), key, READ_ROWS_FUNCTION, own_name(rows.name), timeout=timeout)
+
+    async def dead_calls(
+        self,
+        operator: OperatorLike,
+        *,
+        key: KeyLike | None = None,
+        after: str | None = None,
+        first: int = DEAD_CALLS_DEFAULT,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - of each transaction that is asked
+    ) -> DeadCallsPage:
+        """A page of the calls for later that an operator's entities gave and that were given up, or those of the entity
+        `key`. `first`: how many, up to 1,000; `after`: `next` of the page before.
+
+        Raises `BadArguments`, and what `call` raises.
+        """
+
+        async def ask(name: str, asked: Any, arguments: tuple[Any, ...]) -> Any:
+            return (await self.request(name, asked, DEAD_FUNCTION, *arguments, timeout=timeout)).unwrap()
+
+        return await dead_page(ask, operator_name(operator), key, after, first)
+
+    async def replay_dead_call(
+        self,
+        operator: OperatorLike,
+        call_id: str,
+        *,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `request`
+    ) -> bool:
+        """Has a dead call tried again, with all its attempts; False if it is not there any more.
+
+        It has no name then. Raises `TransactionAborted` if the app does not have the function any more: the call stays.
+        """
+        giver, its_id = parts_of(call_id)
+        return bool((await self.request(operator, giver, REPLAY_DEAD_FUNCTION, its_id, timeout=timeout)).unwrap())
+
+    async def drop_dead_call(
+        self,
+        operator: OperatorLike,
+        call_id: str,
+        *,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `request`
+    ) -> bool:
+        """Removes a dead call for ever; False if it is not there any more. Raises as `replay_dead_call`."""
+        giver, its_id = parts_of(call_id)
+        return bool((await self.request(operator, giver, DROP_DEAD_FUNCTION, its_id, timeout=timeout)).unwrap())
 
     async def __aenter__(self) -> Self:
         return self

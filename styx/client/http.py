@@ -56,6 +56,7 @@ from styx.errors import (
 )
 from styx.messages import REJECTION_CODES, Reply, ReplyError
 from styx.model.bulk_load import encode_pair, encode_pairs
+from styx.model.dead_list import DEAD_CALLS_DEFAULT, DeadCallsPage, page_of, parts_of
 from styx.model.entity_read import UNKNOWN_ENTITY
 from styx.model.event import Event
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
@@ -273,6 +274,56 @@ class HttpClient(RemoteClient):
             headers[_IDEMPOTENCY_KEY] = check_idempotency_key(idempotency_key)
         return _reply(*await self._post(f"/v1/events/{quote(name, safe='')}", headers, body, seconds))
 
+    async def dead_calls(
+        self,
+        operator: OperatorLike,
+        *,
+        key: KeyLike | None = None,
+        after: str | None = None,
+        first: int = DEAD_CALLS_DEFAULT,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `Client.request`
+    ) -> DeadCallsPage:
+        """As `Client.dead_calls`; `timeout` is that of the whole page."""
+        headers: dict[str, str] = {}
+        query = f"first={quote(str(first), safe='')}"
+        if after is not None:
+            query += f"&after={quote(after, safe='')}"
+        if key is not None:
+            text, kind = _key_text(operator, key)
+            query, headers = f"{query}&key={quote(text, safe='')}", {"Styx-Key-Type": kind}
+        reply = await self._of_dead(f"{_dead_path(operator)}?{query}", headers, None, timeout)
+        return page_of(reply.unwrap())
+
+    async def replay_dead_call(
+        self,
+        operator: OperatorLike,
+        call_id: str,
+        *,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `Client.request`
+    ) -> bool:
+        """As `Client.replay_dead_call`."""
+        return await self._change_dead(operator, call_id, "replay", timeout)
+
+    async def drop_dead_call(
+        self,
+        operator: OperatorLike,
+        call_id: str,
+        *,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `Client.request`
+    ) -> bool:
+        """As `Client.drop_dead_call`."""
+        return await self._change_dead(operator, call_id, "drop", timeout)
+
+    async def _change_dead(self, operator: OperatorLike, call_id: str, act: str, timeout: float) -> bool:  # noqa: ASYNC109 - as in `Client.request`
+        parts_of(call_id)
+        reply = await self._of_dead(f"{_dead_path(operator)}/{call_id}/{act}", {}, b"", timeout)
+        return bool(reply.unwrap())
+
+    async def _of_dead(self, path: str, headers: dict[str, str], body: bytes | None, timeout: float) -> Reply:  # noqa: ASYNC109 - as in `Client.request`
+        check_timeout(timeout)
+        self._check_open()
+        return _reply(*await self._post(path, headers, body, timeout))
+
     def load_target(self, operator: OperatorLike | RowsOf, replace: bool, timeout: float) -> LoadTarget:
         """As `Client.load_target`; the gateway sorts the pairs by slot.
 
@@ -352,15 +403,27 @@ class HttpClient(RemoteClient):
         raise OutcomeUnknown(f"the connection to {self._url} broke before the reply came ({broke})")
 
 
-def _path(operator: OperatorLike, key: Any, function: FunctionLike | None) -> tuple[str, str]:
+def _key_text(operator: OperatorLike, key: Any) -> tuple[str, str]:
+    """The text form of a key, and its kind; raises `BadKey`."""
     checked = check_key(operator, key)
-    text = checked if isinstance(checked, str) else _encode(checked).decode()
+    return checked if isinstance(checked, str) else _encode(checked).decode(), _KEY_TYPES[type(checked)]
+
+
+def _dead_path(operator: OperatorLike) -> str:
+    try:
+        return f"/v1/~dead/{quote(operator_name(operator), safe='')}"
+    except UnicodeEncodeError as error:
+        raise BadArguments(f"the operator's name is not valid Unicode: {error}") from None
+
+
+def _path(operator: OperatorLike, key: Any, function: FunctionLike | None) -> tuple[str, str]:
+    text, kind = _key_text(operator, key)
     try:
         names = [operator_name(operator), text, *([] if function is None else [function_name(function)])]
         segments = [quote(part, safe="") for part in names]
     except UnicodeEncodeError as error:
         raise BadArguments(f"an operator, key or function is not valid Unicode: {error}") from None
-    return "/v1/" + "/".join(segments), _KEY_TYPES[type(checked)]
+    return "/v1/" + "/".join(segments), kind
 
 
 def _arguments(args: tuple[Any, ...]) -> bytes:

@@ -33,6 +33,7 @@ from styx.client.events import EventReader
 from styx.client.home import check_process
 from styx.messages import Reply
 from styx.model.bulk_load import LoadReport
+from styx.model.dead_list import DEAD_CALLS_DEFAULT, DeadCallsPage
 from styx.model.entity_handle import EntityReference, entity_of, positional
 from styx.model.entity_read import state_in
 from styx.model.event import Event
@@ -206,6 +207,32 @@ class SyncClient(Generic[C]):
         """As `Client.read_rows`."""
         check_timeout(timeout)
         return self._start(self._client.read_rows(table, key, timeout=timeout)).result()
+
+    def dead_calls(
+        self,
+        operator: OperatorLike,
+        *,
+        key: KeyLike | None = None,
+        after: str | None = None,
+        first: int = DEAD_CALLS_DEFAULT,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,
+    ) -> DeadCallsPage:
+        """As `Client.dead_calls`."""
+        check_timeout(timeout)
+        found = self._client.dead_calls(operator, key=key, after=after, first=first, timeout=timeout)
+        return self._start(found).result()
+
+    def replay_dead_call(
+        self, operator: OperatorLike, call_id: str, *, timeout: float = TIMEOUT_SECONDS_DEFAULT
+    ) -> bool:
+        """As `Client.replay_dead_call`."""
+        check_timeout(timeout)
+        return self._start(self._client.replay_dead_call(operator, call_id, timeout=timeout)).result()
+
+    def drop_dead_call(self, operator: OperatorLike, call_id: str, *, timeout: float = TIMEOUT_SECONDS_DEFAULT) -> bool:
+        """As `Client.drop_dead_call`."""
+        check_timeout(timeout)
+        return self._start(self._client.drop_dead_call(operator, call_id, timeout=timeout)).result()
 
     def read(
         self,

@@ -54,18 +54,9 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
         on_partitions = operator.partitions.functions
         if on_partitions:  # likewise
             digest.update(_encode([(each, on_partitions[each].hints) for each in sorted(on_partitions)]))
-    if app.tables or app.drops:  # likewise
-        described = describe(app)
-        digest.update(_encode([[one.tables for one in described.operators.values()], described.drops]))
-        for table in app.tables.values():
-            digest.update(_encode((table.full_name, type_shape(table.row_type.declared))))
-    if app.events:  # likewise
-        for event in app.events.values():
-            digest.update(_encode((event.name, event.version, type_shape(event.type), str(event.keep))))
-    _add_ingests(digest.update, app)  # likewise
-    if app.graphs or any(operator.subscriptions for operator in app.operators.values()):  # likewise
-        described = describe(app)
-        digest.update(_encode([described.graphs, [one.subscriptions for one in described.operators.values()]]))
+        if operator.crons:  # likewise
+            digest.update(_encode([operator.crons[place] for place in sorted(operator.crons, key=str)]))
+    _add_declared(digest.update, app)
     sourceless = set()
     for name in sorted(modules):
         source = source_of(name)
@@ -76,6 +67,22 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
     for function in [*_functions(app), *_migrations(app)]:
         _add(digest.update, function, sourceless, seen)
     return digest.hexdigest()
+
+
+def _add_declared(update: Callable[[bytes], object], app: App) -> None:
+    """Adds tables, events, ingests, subscriptions and graphs; an app without one keeps the digest that it has."""
+    if app.tables or app.drops:
+        described = describe(app)
+        update(_encode([[one.tables for one in described.operators.values()], described.drops]))
+        for table in app.tables.values():
+            update(_encode((table.full_name, type_shape(table.row_type.declared))))
+    if app.events:
+        for event in app.events.values():
+            update(_encode((event.name, event.version, type_shape(event.type), str(event.keep))))
+    _add_ingests(update, app)
+    if app.graphs or any(operator.subscriptions for operator in app.operators.values()):
+        described = describe(app)
+        update(_encode([described.graphs, [one.subscriptions for one in described.operators.values()]]))
 
 
 def _add_ingests(update: Callable[[bytes], object], app: App) -> None:

@@ -141,12 +141,13 @@ def _prove(name: str, payload: bytes) -> set[str]:
 
 
 def _fingerprint(description: AppDescription, modules: Iterable[str], payload: bytes) -> str:
-    """SHA-256 of the app's operators, functions' hints, subscriptions, graphs and modules' sources; of the payload if
-    one has no source.
+    """SHA-256 of the app's operators, functions' hints, crons, subscriptions, graphs and modules' sources; of the
+    payload if one has no source.
     """
     digest = hashlib.sha256(routing_table(description).encode())
     for name, operator in sorted(description.operators.items()):
-        digest.update(msgspec.msgpack.encode((name, sorted(operator.hints.items()), operator.subscriptions)))
+        told = (name, sorted(operator.hints.items()), operator.subscriptions, operator.crons)
+        digest.update(msgspec.msgpack.encode(told))
     digest.update(msgspec.msgpack.encode(sorted(description.graphs.items())))
     sources = [source_of(name) for name in modules]
     for name, source in zip(modules, sources, strict=True):

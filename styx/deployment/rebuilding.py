@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from styx.deployment.classes import Reduced
+from styx.model.agenda import Retry
 from styx.model.function_spec import NO_HINTS
 from styx.model.graph import Graph
 from styx.model.graph_check import CheckedGraph
@@ -92,8 +93,9 @@ def _options(codec: Any, *names: str) -> dict[str, Any]:
 
 class Declaration(NamedTuple):
     """The arguments of `Operator`, and its registered functions in their order. `hints` are the functions' by name,
-    those that are given, `tables` are its tables in their order, and `subscriptions` the arguments of `Operator.on`
-    with the functions' names; packages of releases that knew none lack them.
+    those that are given, `tables` are its tables in their order, `subscriptions` the arguments of `Operator.on` with
+    the functions' names, and `crons` (function, expression, key, attempts, first pause in microseconds); packages of
+    releases that knew none lack them.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Declaration(NamedTuple):
     tables: tuple[Table, ...] = ()
     ttl: timedelta | None = None
     subscriptions: tuple[dict[str, Any], ...] = ()
+    crons: tuple[tuple[str, str, Any, int, int], ...] = ()
 
 
 def declaration(operator: Operator) -> Declaration:
@@ -127,6 +130,10 @@ def declaration(operator: Operator) -> Declaration:
         tuple(operator.tables.values()),
         timedelta(microseconds=operator.ttl_us) if operator.ttl_us else None,
         tuple(each.given for each in operator.subscriptions),
+        tuple(
+            (cron.function, cron.expression, cron.key, cron.attempts, cron.first_pause_us)
+            for cron in operator.crons.values()
+        ),
     )
 
 
@@ -190,6 +197,9 @@ def declare(declared: Iterable[tuple[Operator, Declaration]], tables: Mapping[in
             given = {**subscription}
             function = operator.functions[given.pop("function")].func
             operator.on(given.pop("event"), **given)(function)
+        for name, expression, key, attempts, pause_us in one.crons:
+            retry = Retry(attempts, timedelta(microseconds=pause_us))
+            operator.cron(expression, key=key, retry=retry)(operator.functions[name].func)
 
 
 def _declare_table(

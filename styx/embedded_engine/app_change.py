@@ -37,6 +37,7 @@ from styx.model.app import App
 from styx.model.limits import Limits
 from styx.model.table_names import owner_of
 from styx.protocol.manifest import Manifest
+from styx.schema.cron_entries import without_crons
 from styx.schema.event_description import describe_events, published_of, refusal_of_events
 from styx.schema.state_check import Table, check_tables
 from styx.schema.state_findings import StateFindings
@@ -186,6 +187,7 @@ class AppChange:
         self._check(old, {slot: state.at(NEWEST) for slot, state in states.items()}, values)
 
     def _check(self, old: AppRecord | None, tables: Tables, values: bool = True) -> None:
+        tables = {slot: without_crons(by) for slot, by in tables.items()}
         if old is None:
             reason = misplaced_anywhere(self._app, tables, self._n_slots)
         else:
@@ -214,7 +216,8 @@ class AppChange:
         """What a snapshot holds was loaded. Raises `ConfigurationError` if it would not be found."""
         app, _ = self._runs[self._running]
         given = app is self._app and self._old is None
-        reason = (misplaced_anywhere if given else misplaced_here)(app, tables, self._n_slots)
+        left = {slot: without_crons(by) for slot, by in tables.items()}
+        reason = (misplaced_anywhere if given else misplaced_here)(app, left, self._n_slots)
         if reason is not None:
             raise ConfigurationError(reason)
 
@@ -233,7 +236,8 @@ class AppChange:
             if self.replayed and ran_on_other_code and not self.accept:
                 raise EngineFailed(self._no_recorded_code())
         self._check(old, tables)
-        for name, count in sorted(unknown_operators(self._app, tables).items()):
+        left = {slot: without_crons(by) for slot, by in tables.items()}
+        for name, count in sorted(unknown_operators(self._app, left).items()):
             _log.warning("the data has %d entries of %r, which app %r lacks", count, name, self._app.name)
         converted = self._converted.union(() if old is None else old.converted)
         published = published_of(new.description.events, None if old is None else old.published)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from styx.log.base import Stream
 from styx.metrics import families
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.state.slot_state import dead_held
 from styx.worker.events import ReportPoison
 
 if TYPE_CHECKING:
@@ -99,6 +100,12 @@ def _transactions(engine: EmbeddedEngine) -> Iterator[_Metric]:
         families.DEAD_CALLS.text,
         [(f'{{function="{n}"}}', c) for n, c in dead.items()],
     )
+    kept = dead_held(slot.state for slot in worker.slots.values())
+    for family, kind, by_operator in (
+        (families.DEAD_DROPPED, "counter", engine.reports.dead_calls.dropped_of(kept)),
+        (families.DEAD_KEPT, "gauge", kept),
+    ):
+        yield (family.name, kind, family.text, [(f'{{operator="{n}"}}', float(c)) for n, c in by_operator.items()])
     yield _gauge(*families.GIVEN_FOR_LATER, worker.given_for_later)
     yield _gauge(*families.OVERDUE, worker.deliveries.overdue_us(engine.now_us()) / 1e6)
     yield _counter(*families.EPOCHS, counters.epochs)

@@ -28,8 +28,9 @@ from styx.gateway import head, status
 from styx.gateway.auth.identity import IDENTITY
 from styx.gateway.body import ArgumentReader, ClientGone, IncomingBody
 from styx.gateway.bulk_load import answer_load
+from styx.gateway.dead_calls import answer_dead, check_method
 from styx.gateway.engine import Engine
-from styx.gateway.head import PREFIX, Address
+from styx.gateway.head import DEAD_PREFIX, PREFIX, Address, DeadAddress
 from styx.gateway.publishing import answer_publish
 from styx.gateway.query import QueryReader
 from styx.gateway.status import Answer, MethodNotAllowed
@@ -85,7 +86,8 @@ class RequestEndpoint:
         body = IncomingBody(receive)
         metrics.in_flight += 1
         try:
-            answer = await self._answer(path, scope, headers, body, request_id)
+            make = self._answer_dead if path.startswith(DEAD_PREFIX) else self._answer
+            answer = await make(path, scope, headers, body, request_id)
             if not body.complete and b"expect" not in headers:
                 # The server cancels tasks after its grace period. The answer is known already.
                 with contextlib.suppress(asyncio.CancelledError):
@@ -134,27 +136,24 @@ class RequestEndpoint:
                 request = make(route.operator, key, route.function, params, idempotency_key, request_id)
                 submitted = True
                 return status.answer_of(await engine.submit_request(request))
-        except (InTransactionError, RequestRejected) as error:
-            # The engine raises these only for requests that it has not taken, also when the reply is awaited.
-            return status.refusal(error, error.code)
-        except TimeoutError:
-            if submitted:
-                late = TimeoutError(f"no reply within {seconds:g} s; the request may still commit")
-                return status.no_reply(late, request_id)
-            slow = RequestRejected("bad_request", f"the body did not arrive within {seconds:g} s; nothing was run")
-            return status.refusal(slow, slow.code)
-        except ClientGone:
-            raise
-        except (OutcomeUnknown, EngineFailed) as error:
-            return _cut_off(str(error), submitted, request_id)
-        except asyncio.CancelledError:
-            # The server cancels tasks after its grace period. This task ends after the client has its answer.
-            return _cut_off("the gateway is shutting down", submitted, request_id)
-        except Exception:  # noqa: BLE001 - logged and answered: a client must not be left without an answer
-            _log.exception("request %s failed in the gateway", request_id)
-            if submitted:
-                return _cut_off("the gateway failed, and its log says why", submitted, request_id)
-            return status.failure("internal", "GatewayFault", "the gateway failed; its log says why; nothing was run")
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a client must not be left without an answer
+            return _ended(error, submitted, seconds, request_id)
+
+    async def _answer_dead(
+        self, path: str, scope: Scope, headers: Mapping[bytes, bytes], body: IncomingBody, request_id: str
+    ) -> Answer:
+        """As `_answer`, for a path of dead calls."""
+        submitted, seconds = False, self._timeout_seconds
+        try:
+            head.check_once(scope["headers"])
+            asked = _asked_dead(path, scope["method"])
+            seconds = head.timeout_seconds(headers, seconds)
+            self._admit()
+            submitted = True
+            async with asyncio.timeout(seconds):
+                return await answer_dead(self._engine, asked, scope.get("query_string", b""), headers, request_id)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - as above
+            return _ended(error, submitted, seconds, request_id)
 
     async def _answer_other(
         self,
@@ -234,6 +233,43 @@ def _asked(path: str, method: str) -> Address:
     if asked.key is None and method != POST:
         raise MethodNotAllowed(method, (POST,))
     return asked
+
+
+def _asked_dead(path: str, method: str) -> DeadAddress:
+    """The address in a path of dead calls. Raises `RequestRejected` as `_asked`."""
+    asked = head.parse_dead(path)
+    if asked is None:
+        raise RequestRejected(
+            "not_found",
+            f"dead calls are listed with GET {DEAD_PREFIX}OPERATOR, and tried again or dropped with POST "
+            f"{DEAD_PREFIX}OPERATOR/ID/replay or …/drop",
+        )
+    check_method(asked, method)
+    return asked
+
+
+def _ended(error: BaseException, submitted: bool, seconds: float, request_id: str) -> Answer:
+    """The answer to a request that ended in `error`; raises `ClientGone` again."""
+    if isinstance(error, InTransactionError | RequestRejected):
+        # The engine raises these only for requests that it has not taken, also when the reply is awaited.
+        return status.refusal(error, error.code)
+    if isinstance(error, TimeoutError):
+        if submitted:
+            late = TimeoutError(f"no reply within {seconds:g} s; the request may still commit")
+            return status.no_reply(late, request_id)
+        slow = RequestRejected("bad_request", f"the body did not arrive within {seconds:g} s; nothing was run")
+        return status.refusal(slow, slow.code)
+    if isinstance(error, ClientGone):
+        raise error
+    if isinstance(error, OutcomeUnknown | EngineFailed):
+        return _cut_off(str(error), submitted, request_id)
+    if isinstance(error, asyncio.CancelledError):
+        # The server cancels tasks after its grace period. This task ends after the client has its answer.
+        return _cut_off("the gateway is shutting down", submitted, request_id)
+    _log.error("request %s failed in the gateway", request_id, exc_info=error)
+    if submitted:
+        return _cut_off("the gateway failed, and its log says why", submitted, request_id)
+    return status.failure("internal", "GatewayFault", "the gateway failed; its log says why; nothing was run")
 
 
 def _cut_off(why: str, submitted: bool, request_id: str) -> Answer:

@@ -1,7 +1,8 @@
 """The head of a request, which is its line and its headers: the path as names and a key, and the options in headers.
 
 A path is `/v1/{operator}/{key}/{function}` for a call, `/v1/{operator}/{key}` for a read, and `/v1/{operator}` for a
-bulk load. It is parsed as it was sent, because a key may contain an encoded slash.
+bulk load. Paths of dead calls begin with `/v1/~dead/`. A path is parsed as it was sent, because a key may contain an
+encoded slash.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ EVENTS: Final = RESERVED_OPERATOR
 """In the place of an operator: `/v1/events/NAME` reads the events of an app that declares some, and takes them."""
 EVENTS_PREFIX: Final = f"{PREFIX}{EVENTS}/"
 """What is posted to it and a name is an event."""
+DEAD_PREFIX: Final = "/v1/~dead/"
+"""Begins the paths of dead calls; no operator's name begins with `~`."""
 
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _KEY_KINDS: Final = {b"str": str, b"int": int, b"tuple": None}
@@ -41,6 +44,16 @@ class Address(NamedTuple):
     operator: str
     key: str | None = None
     function: str | None = None
+
+
+class DeadAddress(NamedTuple):
+    """The names in a path of dead calls: the operator alone for a list of them; else one call's id, and `act` is
+    `replay` or `drop`.
+    """
+
+    operator: str
+    call_id: str | None = None
+    act: str | None = None
 
 
 # The path --------------------------------------------------------------------------------------------------
@@ -94,6 +107,16 @@ def published(sent: str, method: str) -> str | None:
         return None
     asked = parse(sent)
     return None if asked is None or asked.function is not None else asked.key
+
+
+def parse_dead(sent: str) -> DeadAddress | None:
+    """The address in a `request_path` that begins with `DEAD_PREFIX`, or None if it has another shape; raises as
+    `parse`.
+    """
+    names = [_decoded(name) for name in sent.removeprefix(DEAD_PREFIX).split("/")]
+    if "" in names or not (len(names) == 1 or (len(names) == 3 and names[2] in ("replay", "drop"))):
+        return None
+    return DeadAddress(*names)
 
 
 def _decoded(name: str) -> str:

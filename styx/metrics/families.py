@@ -25,6 +25,10 @@ EVENT_DIFFERENCES: Final = Family(
     "styx_event_differences_total", "Events in their logs that a replay did not emit, or emitted otherwise."
 )
 EVENTS_WAITING: Final = Family("styx_events_waiting_bytes", "Bytes of events that are not committed to their logs yet.")
+DEAD_DROPPED: Final = Family(
+    "styx_dead_calls_dropped_total", "Oldest dead calls lost because a partition had too many, by operator."
+)
+DEAD_KEPT: Final = Family("styx_dead_calls_kept", "Dead calls that are there, by operator.")
 GIVEN_FOR_LATER: Final = Family("styx_given_for_later", "Calls that were given for later and have not been made.")
 OVERDUE: Final = Family("styx_later_overdue_seconds", "For how long the oldest of these calls has been due.")
 PATCH_ROUNDS: Final = Family("styx_patch_rounds_total", "Rounds of lock phases in which calls between slots changed.")

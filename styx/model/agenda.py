@@ -68,7 +68,7 @@ class AgendaEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     `due_us` is when, in microseconds since 1970, `AT_ONCE` for as soon as possible; `given_us` is what `ctx.now()` was
     where it was given. `id` names this entry, and sorts entries of one time in the order in which they were given.
-    `attempt` counts the attempts that have failed.
+    `attempt` counts the attempts that have failed. `cron` is the expression of a tick (`styx.model.cron`), else "".
     """
 
     due_us: int
@@ -81,6 +81,7 @@ class AgendaEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
     attempts: int
     first_pause_us: int
     attempt: int = 0
+    cron: str = ""
 
 
 class _Due(msgspec.Struct, array_like=True, frozen=True, gc=False):

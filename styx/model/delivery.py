@@ -1,9 +1,9 @@
 """The delivery of a call that was given for later: the built-in functions that the worker runs for agenda entries.
 
 A delivery is an ordinary transaction, rooted at the entity that gave the call: it takes the entry out of the agenda and
-makes the call, both or neither. If it aborts, a second transaction puts the entry off, or, after its last attempt, to
-the operator's dead calls. The end of a life calls nothing: its delivery deletes. No request of a client can name these
-functions. Paper section 3.
+makes the call, both or neither. The next tick takes the place of a cron's entry. If it aborts, a second transaction
+puts the entry off, or, after its last attempt, to the operator's dead calls. The end of a life calls nothing: its
+delivery deletes. No request of a client can name these functions. Paper section 3.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from styx.model.agenda import (
     AgendaEntry,
     DeadCall,
     agenda_of,
-    dead_of,
     decode_entry,
     encode_entry,
     entry_key,
@@ -29,9 +28,11 @@ from styx.model.agenda import (
 )
 from styx.model.cell import Cell
 from styx.model.context import Context
+from styx.model.cron import begins, next_entry
+from styx.model.dead_calls import keep_dead
 from styx.model.expiry import expire
 from styx.model.function_spec import DELIVER_FUNCTION, PUT_OFF_FUNCTION, FunctionSpec
-from styx.model.giving import call_encoded
+from styx.model.giving import call_encoded, new_id
 from styx.model.lifetime import life_of
 from styx.model.operator import Operator
 from styx.model.table_names import owner_of
@@ -42,6 +43,7 @@ PUT_OFF: Final = "put off"
 DEAD: Final = "dead"
 KEPT: Final = "kept"
 """What has come to the end of its life could not be deleted."""
+BEGUN: Final = "begun"
 REQUEST_PREFIX: Final = "<agenda> "
 """Begins the request id of a delivery, which no client's request may have: `<agenda> TIME ID`."""
 
@@ -129,15 +131,17 @@ async def _deliver(ctx: Context, wanted: _Delivery) -> str:
     cell, entry = _standing(ctx, wanted)
     if entry is None:
         return WITHDRAWN
-    cell.write(ctx._chain, None)
+    _leave(ctx, cell, entry)
     life = life_of(entry)
     if life is not None:
         return expire(ctx, entry, wanted.last, life)
+    if begins(entry):
+        return BEGUN
     call_encoded(ctx, entry.operator, entry.function, entry.key, entry.params)
     return DELIVERED
 
 
-async def _put_off(ctx: Context, wanted: _Delivery) -> list[str]:
+async def _put_off(ctx: Context, wanted: _Delivery) -> list[Any]:
     assert wanted.error is not None, "what has not failed is not put off"
     cell, entry = _standing(ctx, wanted)
     if entry is None:
@@ -151,10 +155,15 @@ async def _put_off(ctx: Context, wanted: _Delivery) -> list[str]:
     if failed.attempt < failed.attempts:
         cell.write(ctx._chain, encode_entry(replace(failed, due_us=now_us + pause_us(failed))))
         return [PUT_OFF, *wanted.error]
-    cell.write(ctx._chain, None)
-    dead = ctx._cell.sibling(ctx._env, dead_of(ctx.operator), entry_key(ctx.key, wanted.id))
-    dead.write(ctx._chain, encode_entry(DeadCall(failed, now_us, wanted.error)))
-    return [DEAD, *wanted.error]
+    _leave(ctx, cell, entry)
+    removed = keep_dead(ctx, DeadCall(replace(failed, cron=""), now_us, wanted.error))
+    return [DEAD, *wanted.error] if not removed else [DEAD, *wanted.error, removed]
+
+
+def _leave(ctx: Context, cell: Cell, entry: AgendaEntry) -> None:
+    """What stays in the place of an entry that is made or given up: nothing, or a cron's next tick."""
+    left = encode_entry(next_entry(entry, ctx._env.timestamp_us, new_id(ctx))) if entry.cron else None
+    cell.write(ctx._chain, left)
 
 
 def _standing(ctx: Context, wanted: _Delivery) -> tuple[Cell, AgendaEntry | None]:

@@ -31,14 +31,18 @@ from styx.messages import Request
 from styx.model.app import App
 from styx.model.bulk_load import load_function
 from styx.model.context import Context, has_ended
+from styx.model.dead_access import dead_function, partition_of_dead
 from styx.model.entity_read import read_function
 from styx.model.function_spec import (
+    DEAD_FUNCTION,
     LOAD_FUNCTION,
     LOAD_ROWS_FUNCTION,
+    OF_DEAD_CALLS,
     READ_FUNCTION,
     READ_ROWS_FUNCTION,
     FunctionSpec,
 )
+from styx.model.internal_operator import is_internal
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
 from styx.model.row_access import load_rows_function, rows_function
@@ -106,6 +110,9 @@ def resolve_request(
         raise RequestSetAside(
             f"the engine failed at this request of {request.operator}, and an operator has set it aside: it was not run"
         )
+    if name == DEAD_FUNCTION and is_internal(request.operator):
+        function, key, operator = partition_of_dead(app, request.operator, request.key)
+        return Target(function, key, operator.partitions.numbers.slot_of(key, n_slots))
     operator = app.operator(request.operator)
     if name == LOAD_FUNCTION:
         function = load_function(operator)
@@ -115,6 +122,8 @@ def resolve_request(
         function = rows_function(operator)
     elif name == LOAD_ROWS_FUNCTION:
         function = load_rows_function(operator)
+    elif name in OF_DEAD_CALLS:
+        function = dead_function(operator, name)
     else:
         function = operator.function(name)
         if app.starts:

@@ -29,6 +29,13 @@ PUT_OFF_FUNCTION: Final = "<put off>"
 """The built-in function behind a delivery that failed; likewise."""
 QUEUE_FUNCTION: Final = "<queue>"
 """The built-in function that gives a call in a lane of a group; likewise."""
+DEAD_FUNCTION: Final = "<dead>"
+"""The built-in function behind `client.dead_calls`; as `READ_FUNCTION`."""
+REPLAY_DEAD_FUNCTION: Final = "<replay dead>"
+"""The built-in function behind `client.replay_dead_call`; likewise."""
+DROP_DEAD_FUNCTION: Final = "<drop dead>"
+"""The built-in function behind `client.drop_dead_call`; likewise."""
+OF_DEAD_CALLS: Final = frozenset({DEAD_FUNCTION, REPLAY_DEAD_FUNCTION, DROP_DEAD_FUNCTION})
 BUILT_IN: Final = frozenset(
     {
         LOAD_FUNCTION,
@@ -38,6 +45,7 @@ BUILT_IN: Final = frozenset(
         DELIVER_FUNCTION,
         PUT_OFF_FUNCTION,
         QUEUE_FUNCTION,
+        *OF_DEAD_CALLS,
     }
 )
 

@@ -17,6 +17,7 @@ from styx.errors import ConfigurationError, UnknownFunction
 from styx.model.agenda import Retry
 from styx.model.app_index import AppIndex
 from styx.model.app_view import AppView
+from styx.model.cron import Cron, declared_cron, needed_parameters
 from styx.model.entity_handle import EntityReference
 from styx.model.event import Event
 from styx.model.function_reference import FunctionReference
@@ -103,6 +104,7 @@ class Operator:
             check_partition_key(name, self.key_type, partition_key)
         self.state_type = state_type
         self.functions: dict[str, FunctionSpec] = {}
+        self.crons: dict[tuple[Any, str], Cron] = {}
         self.tables: dict[str, Table] = {}
         self.taken_by = ""
         self.internal: list[InternalOperator] = []
@@ -178,6 +180,44 @@ class Operator:
         if func is _ABSENT:
             return lambda function: self._register(function, hints)
         return self._register(func, hints)
+
+    def cron(self, expression: str, *, key: Any, retry: Retry | None = None) -> Callable[[F], F]:
+        """Has a function called on the entity `key` whenever `expression` says so, in UTC: `@report.cron("0 3 * * *",
+        key="all")`. The function takes the context alone, and is registered if it is not.
+
+        Each tick is a transaction of its own, exactly once. `ctx.now()` is the tick's time. Ticks that passed while
+        nothing could run, or while an earlier one was tried again, are one: the last of them. An aborted one is tried
+        again as `retry` says, and is then a dead call; the next tick comes nevertheless.
+
+        Raises `ConfigurationError`, also once an `App` has the operator.
+        """
+        return lambda func: self._add_cron(func, expression, key, retry)
+
+    def _add_cron(self, func: F, expression: str, key: Any, retry: Retry | None) -> F:
+        if self.taken_by:
+            raise ConfigurationError(
+                f"operator {self.name!r} is in the app {self.taken_by!r} already: declare its crons before App(…) "
+                "takes the operator"
+            )
+        if not self.has(func):
+            self._register(func, NO_HINTS)
+        spec = self.function(func)
+        if spec.read_only:
+            raise ConfigurationError(f"{self.name}.{spec.name}: a cron of a read-only function would have no effect")
+        needed = needed_parameters(func)
+        if needed:
+            raise ConfigurationError(
+                f"{self.name}.{spec.name}: a cron calls it with the context alone, and it also needs "
+                f"{', '.join(needed)}"
+            )
+        declared = declared_cron(self.name, self.key_type, spec.name, expression, key, retry)
+        other = self.crons.setdefault((declared.key, spec.name), declared)
+        if other is not declared:
+            raise ConfigurationError(
+                f"{self.name}.{spec.name} has a cron for the key {shown(key)} already, {other.expression!r}: one "
+                'expression can name several times, such as "0 3,15 * * *"'
+            )
+        return func
 
     @overload
     def register_partition(self, func: F) -> F: ...

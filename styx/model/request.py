@@ -34,7 +34,9 @@ class Placed(NamedTuple):
 
 
 class Router:
-    """Knows where the keys of one app's operators live: in their `spaces`, over `n_slots` slots."""
+    """Knows where the keys of one app's operators live: in their `spaces`, over `n_slots` slots. Under names such as
+    `order*` are those of the numbers of their partitions.
+    """
 
     def __init__(self, spaces: Mapping[str, KeySpace], n_slots: int) -> None:
         self._spaces = spaces
@@ -60,7 +62,10 @@ class AppRouter(Router):
     """Places by the code of the app."""
 
     def __init__(self, app: App, n_slots: int) -> None:
-        super().__init__({name: operator.key_space for name, operator in app.operators.items()}, n_slots)
+        spaces = {name: operator.key_space for name, operator in app.operators.items()}
+        super().__init__(
+            spaces | {one.partitions.name: one.partitions.numbers for one in app.operators.values()}, n_slots
+        )
 
 
 class RequestMaker:

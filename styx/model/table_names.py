@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _SEPARATOR: Final = "/"
 _NO_ROWS: Final = (SEQUENCES_SUFFIX, AGENDA_SUFFIX, DEAD_SUFFIX, EVENTS_SUFFIX, LANES_SUFFIX)
+_NO_RANGES: Final = (SEQUENCES_SUFFIX, AGENDA_SUFFIX, EVENTS_SUFFIX, LANES_SUFFIX)
 _VIEW: Final = "/<view "
 NAMES_KNOWN_MAX: Final = 10_000
 """Names of tables of which it is kept whether they hold rows."""
@@ -84,6 +85,11 @@ def holds_events(table: str) -> bool:
 def holds_lanes(table: str) -> bool:
     """Whether the table takes marks of lanes, and keeps nothing."""
     return table.endswith(LANES_SUFFIX)
+
+
+def has_ranges(table: str) -> bool:
+    """Whether the table has indexes, of which queries read ranges: rows, and calls that were given up."""
+    return _SEPARATOR in table and not table.endswith(_NO_RANGES)
 
 
 def holds_rows(table: str) -> bool:

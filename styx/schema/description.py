@@ -59,8 +59,8 @@ class OperatorDescription(msgspec.Struct, frozen=True, kw_only=True):
 
     `key_type` is `str`, `int` or such as `(int, str)`; `partition_key` and `migrate` say whether the operator has its
     own one. `hints` names what functions were registered with, of those that were. `tables` are by their own names.
-    `ttl`: how long the entities' values live, "" if they do not end.
-    `subscriptions` are lines that say what is called for which event, and how.
+    `ttl`: how long the entities' values live, "" if they do not end. `subscriptions` are lines that say what is called
+    for which event, and how; `crons` are lines with function, key and expression.
     """
 
     n_partitions: int | None
@@ -72,6 +72,7 @@ class OperatorDescription(msgspec.Struct, frozen=True, kw_only=True):
     tables: dict[str, TableDescription] = {}
     ttl: str = ""
     subscriptions: list[str] = []
+    crons: list[str] = []
 
 
 class AppDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -259,6 +260,7 @@ def _describe_operator(operator: Operator) -> OperatorDescription:
         },
         tables=describe_tables(operator),
         subscriptions=[each.described() for each in operator.subscriptions],
+        crons=sorted(map(str, operator.crons.values())),
     )
 
 

@@ -14,8 +14,11 @@ import msgspec
 
 from styx.errors import EngineFailed
 from styx.log.base import LogReader, LogTruncated, Stream
+from styx.model.operator import Operator
+from styx.model.partitioning import Key
 from styx.protocol.manifest import Manifest
 from styx.schema.conversion import conversion
+from styx.schema.cron_entries import cron_entries
 from styx.schema.entries import new_entries
 from styx.sequencer.epoch_record import (
     EPOCHS_PARTITION,
@@ -133,9 +136,15 @@ def _converted(wanted: LoadState, slots: dict[int, LoadedSlot], store: Objects) 
     What rows imply elsewhere is made anew of the rows of all slots, so those that are not wanted are read as well.
     """
     converting, manifest = wanted.converting, wanted.manifest
-    if converting is None or manifest is None:
+    if converting is None:
         return slots
     app = converting.app
+    if manifest is None:
+        for index, slot in slots.items():
+            begun = cron_entries(app, {}, _lives_in(index, wanted.n_slots))
+            if begun:
+                slot.state = slot.state.replaced(begun)
+        return slots
     states = {index: converting.held.get(index, slot.state) for index, slot in slots.items()}
     numbers = [slot.part.slot for slot in manifest.slots]
     others = [slot for slot in numbers if slot not in states] if app.internal_tables else []
@@ -145,10 +154,15 @@ def _converted(wanted: LoadState, slots: dict[int, LoadedSlot], store: Objects) 
     entries = new_entries(app, tables, changes, states.keys(), len(numbers))
     for index, state in states.items():
         changed = changes[index]
-        if changed or entries[index]:
-            writes = {**changed.writes, **entries[index]}
+        crons = cron_entries(app, tables[index], _lives_in(index, len(numbers)))
+        if changed or entries[index] or crons:
+            writes = {**changed.writes, **entries[index], **crons}
             slots[index].state = state.replaced(writes, changed.renamed, changed.dropped)
     return slots
+
+
+def _lives_in(slot: int, n_slots: int) -> Callable[[Operator, Key], bool]:
+    return lambda operator, key: operator.slot_of(key, n_slots) == slot
 
 
 def _fill_indexes(wanted: LoadState, slots: Mapping[int, LoadedSlot]) -> None:

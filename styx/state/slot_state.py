@@ -6,7 +6,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from styx.model.table_names import holds_agenda, holds_events, holds_lanes, holds_rows, holds_values, owner_of
+from styx.model.cron import is_cron_key
+from styx.model.table_names import (
+    holds_agenda,
+    holds_dead,
+    holds_events,
+    holds_lanes,
+    holds_rows,
+    holds_values,
+    owner_of,
+)
 from styx.relational.index_range import TableIndex
 from styx.state.due_calls import DueCalls
 from styx.state.emissions import FORGETFUL, Emission, EmissionTable
@@ -189,13 +198,13 @@ def merge_into(older: Delta, newer: Delta) -> None:
 
 def holdings(states: Iterable[SlotState]) -> tuple[int, list[str]]:
     """(entities that have a value here, names of the operators whose entities have a value, a sequence or rows, and of
-    the tables that have rows).
+    the tables that have rows). A cron's entry in an agenda is no state: it goes with its declaration.
     """
     entities = 0
     owners: set[str] = set()
     for state in states:
         for name, table in state.at(NEWEST).items():
-            if table:
+            if table and not (holds_agenda(name) and all(map(is_cron_key, table))):
                 owners.add(owner_of(name))
                 if holds_rows(name):
                     owners.add(name)
@@ -211,4 +220,14 @@ def rows_held(states: Iterable[SlotState]) -> dict[str, tuple[int, int]]:
             if len(table) and holds_rows(name):
                 rows, indexes = held.get(name, (0, 0))
                 held[name] = (rows + len(table), indexes + table.indexes_made)
+    return held
+
+
+def dead_held(states: Iterable[SlotState]) -> dict[str, int]:
+    """The calls that were given up and are kept in these slots, by the operator that gave them."""
+    held: dict[str, int] = {}
+    for state in states:
+        for name, table in state.tables.items():
+            if len(table) and holds_dead(name):
+                held[owner_of(name)] = held.get(owner_of(name), 0) + len(table)
     return held

@@ -19,6 +19,7 @@ from styx.errors import FunctionTooLong, NondeterministicFunction
 from styx.messages import EventRecord, ReplyRecord, Request
 from styx.model.agenda import decode_dead, decode_entry
 from styx.model.app import App
+from styx.model.cron import moment_us
 from styx.model.delivery import delivery_name, delivery_request, put_off_request
 from styx.model.execution import ErrorTriple, Outcome
 from styx.model.limits import Limits
@@ -236,9 +237,11 @@ class _History:
         table, key = reference.given[name.call_id]
         request = delivery_request(table, key, name.call_id, name.now_us)  # type: ignore[arg-type]  # an entry's key
         if name.puts_off:
-            error = decode_plain(reply.result)[1:]
+            error = decode_plain(reply.result)[1:3]
             request = put_off_request(request, name.now_us, tuple(error))
-        self.requests[reply.request_id] = (request, name.now_us)
+        stored = None if name.puts_off else reference.state.get((table, key))
+        time_us = name.now_us if stored is None else moment_us(decode_entry(stored), name.now_us)
+        self.requests[reply.request_id] = (request, time_us)
         return True
 
     def _begin_versions(self, reference: SerialReference, epoch: int) -> None:
@@ -336,7 +339,7 @@ class _History:
         """
         again = SerialReference(self.app, reference.limits, reference.n_slots, reference.externals)
         self._begun = -1  # from the first version on
-        again.state.update(initial)
+        again.begin_with(initial)
         found: deque[str] = deque(maxlen=PREVIOUS_SHOWN_MAX)
         for reply in self.order[:end]:
             try:

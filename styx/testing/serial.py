@@ -56,6 +56,7 @@ from styx.native.compiled import calls_more, transaction_limits
 from styx.protocol.frames import decode_outcome
 from styx.relational.index_range import IndexRange, Position, RowKey
 from styx.schema.conversion import conversion
+from styx.schema.cron_entries import cron_entries
 from styx.schema.row_rules import RowRules
 from styx.schema.state_reading import Misfit, StateReader
 from styx.state.table import without_deleted
@@ -128,6 +129,7 @@ class SerialReference:
         self.lanes = Lanes()
         self.emitted: list[EventRecord] = []
         self._place = NO_PLACE
+        self._begin_crons()
 
     def run(self, tid: int, timestamp_us: int, request: Request, place: Place = NO_PLACE) -> Outcome:
         """One transaction from start to end; only a committed one changes `state`. `place` is where it was serialized,
@@ -172,6 +174,7 @@ class SerialReference:
         Raises `ValueError` for an entity that it cannot use: it should have been refused.
         """
         self.app = app
+        self._begin_crons()
         tables: dict[str, dict[Any, bytes]] = {}
         for (name, key), data in self.state.items():
             if is_internal(owner_of(name)):
@@ -195,6 +198,14 @@ class SerialReference:
             tables[consequence.entries.full_name] = consequence.derived(rows)
         self.state = {}
         self.begin_with({(name, key): data for name, table in tables.items() for key, data in table.items()})
+
+    def _begin_crons(self) -> None:
+        tables: dict[str, dict[Any, bytes]] = {}
+        for (name, key), data in self.state.items():
+            if holds_agenda(name):
+                tables.setdefault(name, {})[key] = data
+        for name, changes in cron_entries(self.app, tables, lambda operator, key: True).items():
+            self._commit({(name, key): data for key, data in changes.items()})
 
     def _read_all(self, name: str, table: dict[Any, bytes], tables: dict[str, dict[Any, bytes]]) -> None:
         """Reads all values or rows of a table; raises `ValueError` for one that the version cannot use."""

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from styx.relational.index_range import IndexRange, RowKey
-from styx.relational.partition_index import PartitionIndex
 from styx.worker.footprint import Writes
 from styx.worker.slot import Slot
 from styx.worker.transaction_rows import images_of
@@ -108,7 +107,7 @@ class ChangedEntries:
 
     def _near(self, wanted: IndexRange, by_entity: dict[Any, set[RowKey]]) -> Iterable[set[RowKey]]:
         """The rows that may lie in the range."""
-        if isinstance(wanted.index, PartitionIndex):
+        if not wanted.index.of_entities:
             return by_entity.values()
         keys = by_entity.get(wanted.group[0])
         return () if keys is None else (keys,)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from styx.model.access import Access
 from styx.model.cell import Cell, Environment
 from styx.model.partitioning import Key
-from styx.model.table_names import holds_rows
+from styx.model.table_names import has_ranges
 from styx.relational.index_range import IndexRange, RowKey
 from styx.state.table import Reader
 from styx.worker.footprint import Footprint, Writes
@@ -91,7 +91,7 @@ class CurrentRow(CurrentCell):
 def current_sibling(footprint: Footprint, writes: Writes, current: Writes, slot: Slot, table: str, key: Any) -> Cell:
     """Another entry of the slot as the same re-run sees it."""
     footprint.touches(table, key)
-    if holds_rows(table):
+    if has_ranges(table):
         return CurrentRow(writes, current, slot, table, key, footprint.rows_here().again)
     return CurrentCell(writes, current, slot, table, key)
 

@@ -15,7 +15,16 @@ from msgspec.structs import astuple
 from styx.messages import Request, decode_request, encode_request
 from styx.model.agenda import dead_of, decode_dead, decode_entry, entry_key
 from styx.model.app import App
-from styx.model.delivery import DEAD, KEPT, delivery_function, delivery_request, entry_of, put_off_request
+from styx.model.cron import moment_us
+from styx.model.delivery import (
+    DEAD,
+    KEPT,
+    delivery_function,
+    delivery_name,
+    delivery_request,
+    entry_of,
+    put_off_request,
+)
 from styx.model.function_spec import PUT_OFF_FUNCTION
 from styx.model.lifetime import EXPIRE_FUNCTION
 from styx.protocol.manifest import PendingTransaction
@@ -33,7 +42,7 @@ NOWHERE: Final = -1
 
 
 class Deliveries:
-    """`now_us` is the time that the host has told, in microseconds since 1970; it never goes back.
+    """`now_us` is the time that the host has told in this generation, in microseconds since 1970; it never goes back.
 
     `any`: some slot has an agenda; nothing needs to be asked before. `under_way` counts the deliveries in the present
     epoch, carried, and parked.
@@ -102,7 +111,8 @@ class Deliveries:
         entry = decode_entry(data)
         # Neither before its time nor before its cause, whatever the clocks of this host and of others show.
         time_us = max(now_us, entry.due_us, entry.given_us)
-        return self._made(slot, tid, time_us, delivery_request(call.table, call.key, call.id, time_us), call.id)
+        request = delivery_request(call.table, call.key, call.id, time_us)
+        return self._made(slot, tid, moment_us(entry, time_us), request, call.id)
 
     def readmit(self, slot: int, pending: PendingTransaction) -> RootTransaction:
         """Continues a delivery from a snapshot."""
@@ -135,7 +145,10 @@ class Deliveries:
                 due_calls.let_go(root.entry)
             return True
         request, failure = decode_request(root.payload), root.failure
-        put_off = put_off_request(request, root.timestamp_us, (failure.type, failure.message))
+        taken = delivery_name(request.request_id)
+        assert taken is not None, "what is put off is no delivery"
+        put_off = put_off_request(request, taken.now_us, (failure.type, failure.message))
+        root.timestamp_us = taken.now_us  # pauses begin at the time when a cron's tick was taken
         root.function = delivery_function(self._app.operator(put_off.operator), put_off.function)
         root.payload, root.request_id, root.params = encode_request(put_off), put_off.request_id, put_off.params
         root.refused = root.externals = None
@@ -157,11 +170,11 @@ class Deliveries:
         dead = (
             self._states[root.slot].table(dead_of(request.operator)).read(NEWEST, entry_key(root.key, str(root.entry)))
         )
-        if dead is not None:
+        if dead is not None:  # it was not dropped in the same epoch, which gives up far fewer calls than are kept
             entry, _, why = astuple(decode_dead(dead))
-            self._given_up.append(
-                CallGivenUp(request.operator, root.key, entry.operator, entry.function, entry.key, entry.attempt, why)
-            )
+            dropped = error[2] if len(error) > 2 else 0
+            who, attempts = (request.operator, root.key), entry.attempt
+            self._given_up.append(CallGivenUp(*who, entry.operator, entry.function, entry.key, attempts, why, dropped))
 
     def take_given_up(self) -> list[CallGivenUp]:
         """The calls that were given up since the last time."""

@@ -405,7 +405,8 @@ class WakeAt:
 @dataclass(slots=True)
 class CallGivenUp:
     """A call that an entity of `giver` gave for later has aborted at its last attempt, with this (type, message). If
-    `function` is `EXPIRE_FUNCTION`, a value or row of that entity could not be deleted, and that is tried again.
+    `function` is `EXPIRE_FUNCTION`, a value or row of that entity could not be deleted, and that is tried again. So
+    many of the oldest dead calls of its partition were `dropped`, because there were too many.
     """
 
     giver: str
@@ -415,6 +416,7 @@ class CallGivenUp:
     key: Any
     attempts: int
     error: tuple[str, str]
+    dropped: int = 0
 
 
 @dataclass(slots=True)

@@ -6,10 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from styx.model.agenda import dead_of
 from styx.model.app import App
+from styx.model.dead_calls import dead_indexes
 from styx.model.limits import Limits
 from styx.protocol.frames import Ack, Call, Drop, Patch, Result
 from styx.protocol.messages import NOTHING, Mark, Reached, Recover
+from styx.schema.cron_entries import has_crons
 from styx.sequencer.epoch_record import EpochPlan
 from styx.state.slot_state import Declared, SlotState
 from styx.worker.emissions import Emissions
@@ -101,17 +104,19 @@ def to_be_loaded(
     message: Recover, worker: int, held: Mapping[int, SlotState], app: App, limits: Limits, n_slots: int
 ) -> LoadState:
     """The order to load the slots of `worker` when a generation begins. State that the worker holds in the form of the
-    snapshot is not loaded again. State that another version of the app stored is converted while it is loaded.
+    snapshot is not loaded again. State that another version of the app stored is converted while it is loaded, and so
+    is the empty state of a first start, in which crons begin.
     """
     manifest = message.manifest
     slots = sorted(slot for slot, owner in message.owners.items() if owner == worker)
     kept = {slot: held[slot] for slot in slots if slot in held}
-    other = manifest is not None and manifest.app_version != message.app_version
+    other = has_crons(app) if manifest is None else manifest.app_version != message.app_version
     converting = Converting(app, limits, kept) if other else None
     indexes = indexes_of(app)
     return LoadState(message.generation, slots, manifest, kept.keys(), converting, indexes, n_slots if indexes else 0)
 
 
 def indexes_of(app: App) -> Declared:
-    """Those of the app's tables."""
-    return {name: table.indexes for name, table in app.tables.items()}
+    """Those of the app's tables, and of the calls that were given up."""
+    of_dead = {dead_of(name): dead_indexes(operator) for name, operator in app.operators.items()}
+    return of_dead | {name: table.indexes for name, table in app.tables.items()}

@@ -13,7 +13,7 @@ import msgspec
 
 from styx.model.access import Access
 from styx.model.cell import Cell, Environment
-from styx.model.table_names import holds_rows
+from styx.model.table_names import has_ranges
 from styx.native.interpreted import native, plain_stores
 from styx.relational.index_range import IndexRange, RowKey
 from styx.state.table import Table
@@ -149,7 +149,7 @@ class LocalCells:
         if cells is None:
             cells = self._cells[operator] = {}
         self._operator, self._named, self._table = operator, cells, self._slot.table(operator)
-        self._of_rows = holds_rows(operator)
+        self._of_rows = has_ranges(operator)
 
     def keep(self) -> None:
         """The running transaction has ended well: the following ones see its writes."""

@@ -87,7 +87,8 @@ class SlotLockPhase:
         self.cut: set[int] = set() if cut is None else cut
         self._current: Writes = {}
         slot.current_rows = WrittenRows()
-        self._has_tables = not self._queue or bool(self._queue[0].app.tables)
+        # Of an app without tables, only what gives a call up reads ranges, and it has done so before.
+        self._has_tables = not self._queue or bool(self._queue[0].app.tables) or bool(slot.querying)
         self._next = 0
         # Of the present round, from the second one on: who was patched, what those wrote who are out since, and what
         # has other values so far than at the same place of the round before.

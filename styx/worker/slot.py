@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from styx.model.table_names import holds_rows
+from styx.model.table_names import has_ranges
 from styx.protocol.manifest import PassedOver, PendingTransaction
 from styx.relational.index_range import Group, TableIndex
 from styx.state.entity_keys import EntityKeys
@@ -115,7 +115,7 @@ class Slot:
         cell = cells.get(key)
         if cell is None:
             found = self.found.get(operator) or self.find(operator)
-            if holds_rows(operator):
+            if has_ranges(operator):
                 cell = cells[key] = RowCell(footprint, key, found, table=operator)
             else:
                 cell = cells[key] = EntityCell(footprint, key, found)

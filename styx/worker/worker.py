@@ -102,7 +102,6 @@ class Worker:
     def _new_generation(self, number: int, alone: bool) -> Generation:
         generation = Generation(number, self.id, self.app, self.n_slots, self.limits, self.notes, alone)
         generation.intake.pressure.congested, generation.intake.pressure.halted = self._log_lags, self._halted
-        generation.intake.deliveries.now_us = self._now_us
         return generation
 
     # What it is like ---------------------------------------------------------------------------------------
@@ -265,9 +264,10 @@ class Worker:
         self._wake_at = None
 
     def _ask_for_time(self) -> None:
-        """Asks to be told when the next call is due, unless it has asked for that already."""
-        next_us = self._generation.intake.deliveries.next_us()
-        if next_us is not None and next_us > self._now_us and next_us != self._wake_at:
+        """Asks to be told when the next call is due, unless it has. In each generation anew: so crons begin now."""
+        deliveries = self._generation.intake.deliveries
+        next_us = deliveries.next_us()
+        if next_us is not None and next_us > deliveries.now_us and next_us != self._wake_at:
             self._wake_at = next_us
             self._effects.append(WakeAt(next_us))
 

@@ -13,7 +13,7 @@ import msgspec
 import pydantic
 import pytest
 
-from styx import App, Context, Operator
+from styx import App, Context, Operator, Retry
 from styx.deployment.fingerprint import fingerprint, type_shape
 from styx.deployment.package import _fingerprint as package_fingerprint
 from styx.schema.description import describe
@@ -87,6 +87,26 @@ def test_a_hint_that_no_source_shows() -> None:
     assert fingerprint(app(True), modules) != fingerprint(app(False), modules)
     packed = [package_fingerprint(describe(app(each)), modules, b"") for each in (True, True, False)]
     assert packed[0] == packed[1] != packed[2]
+
+
+def test_a_cron_that_no_source_shows() -> None:
+    """What is declared has to begin, and what is not has to go."""
+
+    def app(expression: str | None, attempts: int = 5) -> App:
+        thing = Operator("thing")
+        thing.register(nothing)
+        if expression is not None:
+            thing.cron(expression, key="a", retry=Retry(attempts))(nothing)
+        return App("one", [thing])
+
+    modules = {__name__}
+    apps = [app(None), app("0 3 * * *"), app("0 4 * * *"), app("0 3 * * *", 2)]
+    assert len({fingerprint(each, modules) for each in apps}) == 4
+    assert len({package_fingerprint(describe(each), modules, b"") for each in apps}) == 4
+    assert fingerprint(app("0 3 * * *"), modules) == fingerprint(apps[1], modules)
+
+
+async def nothing(ctx: Context) -> None: ...
 
 
 def test_the_same_in_every_process() -> None:

@@ -93,6 +93,19 @@ def test_what_is_declared_of_a_function_comes_with_it(load: Load, hint: str) -> 
     assert describe(unpacked) == describe(app)
 
 
+def test_crons_come_with_it(load: Load) -> None:
+    source = (
+        "from datetime import timedelta\nfrom styx import App, Operator, Retry\n"
+        "thing = Operator('thing', key_type=(str, int))\n"
+        "@thing.cron('0 3 * * *', key=('a', 1), retry=Retry(2, timedelta(seconds=7)))\nasync def job(ctx):\n    pass\n"
+        "app = App('one', [thing])\n"
+    )
+    app = load({"one_app.py": source}, "one_app").app
+    unpacked = unpack(pack(app, SECRET), SECRET)
+    assert unpacked.operators["thing"].crons == app.operators["thing"].crons
+    assert describe(unpacked).operators["thing"].crons == ["job on ('a', 1): 0 3 * * *; 2 attempts, 7 s"]
+
+
 def test_the_header_says_what_is_inside() -> None:
     header = read_header(pack(shop.app, SECRET), SECRET)
     assert header.description == describe(shop.app)

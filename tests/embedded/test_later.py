@@ -147,7 +147,7 @@ async def test_what_aborts_is_tried_again_and_then_told(caplog: pytest.LogCaptur
     [text] = [record.getMessage() for record in caplog.records if "given up" in record.getMessage()]
     assert text == (
         "a call of mail.refuse on 'a', given for later by order['a'], was given up after 3 attempts: ConnectionError: "
-        "the mailbox is full. It is kept among the dead calls of order"
+        "the mailbox is full. It is kept among the dead calls of order (styx dead list)"
     )
 
 

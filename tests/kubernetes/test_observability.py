@@ -61,11 +61,17 @@ async def known(anyio_backend: str) -> dict[str, Known]:
             for label, value in sample.labels.items():
                 labels.setdefault(label, set()).add(value)
     found["styx_gateway_requests_total"] = Known("counter", {"status": set()})
+    found["styx_dead_calls_kept"] = Known("gauge", {"operator": set()})
+    found["styx_dead_calls_dropped_total"] = Known("counter", {"operator": set()})
     found.update({name: Known("gauge", {label: set() for label in own}) for name, own in OF_KUBERNETES.items()})
     return found
 
 
-OF_A_RECOVERY = {"styx_replay_differences_total", "styx_lost_operators_total"}
+OF_A_RECOVERY = {
+    "styx_replay_differences_total",
+    "styx_lost_operators_total",
+    "styx_dead_calls_dropped_total",
+}
 """Counters that a process may have raised before it is scraped for the first time."""
 
 

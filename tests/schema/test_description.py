@@ -49,6 +49,7 @@ def test_an_app_described() -> None:
                 "functions": {"transfer": ["to: str", "amount: int = 1"]},
                 "migrate": False,
                 "hints": {},
+                "crons": [],
                 "tables": {},
                 "ttl": "",
                 "subscriptions": [],

@@ -91,6 +91,15 @@ async def of_another(ctx: Context[int, Receipt]) -> None:
     await ctx.put(Receipt(Decimal(ctx.key)))
 
 
+@account.cron("0 3 * * *", key="bank")
+async def nightly(ctx: Context[str, Account]) -> None:
+    await ctx.put(Account(Decimal(0), ctx.key))
+
+
+@account.cron("0 3 * * *", key=7)  # wrong
+async def hourly(ctx: Context[str, Account]) -> None: ...
+
+
 @account.register
 async def bill(ctx: Context[str, Account]) -> str:
     bills = ctx.sequence("bills")

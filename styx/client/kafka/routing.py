@@ -18,7 +18,8 @@ from styx.kafka.session import RETRY_SECONDS, KafkaSession
 from styx.kafka.tail import FETCH_BYTES_MAX, WAIT_MS
 from styx.kafka.topics import ROUTING_KEY, topics_of
 from styx.kafka.wire import Damaged, chunks_of, fetch_request
-from styx.model.partitioning import KeySpace
+from styx.model.partition_function import PARTITIONS_SUFFIX
+from styx.model.partitioning import KeySpace, PartitionNumbers
 from styx.model.request import Router
 from styx.schema.description import RoutingTable, decode_routing_table, parse_key_type
 
@@ -36,10 +37,13 @@ class TableRouter(Router):
 
     def __init__(self, table: RoutingTable, n_slots: int) -> None:
         routes = table.operators.items()
-        super().__init__(
-            {name: KeySpace(name, parse_key_type(route.key_type), route.n_partitions, None) for name, route in routes},
-            n_slots,
-        )
+        spaces = {
+            name: KeySpace(name, parse_key_type(route.key_type), route.n_partitions, None) for name, route in routes
+        }
+        for name, route in routes:
+            partitions = name + PARTITIONS_SUFFIX
+            spaces[partitions] = PartitionNumbers(partitions, route.n_partitions)
+        super().__init__(spaces, n_slots)
         self._exact = {name: not route.partition_key for name, route in routes}
 
     def require_exact(self, operator: str) -> None:

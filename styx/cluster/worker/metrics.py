@@ -18,6 +18,7 @@ from styx.metrics import families
 from styx.metrics.exposition import Exposition, counter, counters, gauge, gauges, histogram, histograms
 from styx.metrics.histogram import STORE_SECONDS, Histogram
 from styx.protocol.manifest import SlotPart
+from styx.state.slot_state import dead_held
 
 if TYPE_CHECKING:
     from styx.cluster.worker.process import WorkerProcess
@@ -165,6 +166,9 @@ def _place(process: WorkerProcess) -> Iterator[Metric]:
     yield gauge("styx_backlog", "Requests fetched that no epoch has taken yet.", 0 if core is None else core.backlog)
     yield gauge(*families.GIVEN_FOR_LATER, 0 if core is None else core.given_for_later)
     yield gauge(*families.OVERDUE, 0 if core is None else core.deliveries.overdue_us(wall_clock_us()) / 1e6)
+    kept = {} if core is None else dead_held(slot.state for slot in core.slots.values())
+    yield gauges(*families.DEAD_KEPT, "operator", kept)
+    yield counters(*families.DEAD_DROPPED, "operator", process.node.reports.dead_calls.dropped_of(kept))
     yield gauge(
         *families.UNFINISHED,
         0 if core is None else core.unfinished,

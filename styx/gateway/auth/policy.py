@@ -1,11 +1,12 @@
 """Rules: the actions that each identity may take. An action is a call, a read, a load, an event that is published, the
-reading of events, or the sight of a page. An action that no rule allows is refused.
+reading of events, work on an operator's dead calls (their list, another attempt, a removal), or the sight of a page. An
+action that no rule allows is refused.
 
 A file in TOML, of rules under `[[allow]]`:
 
 [[allow]] keys = ["shop", "batch-*"] # API keys by name call = ["account.deposit", "cart.*"] # OPERATOR.FUNCTION read =
-["account"] # OPERATOR load = ["account"] publish = ["price-*"] # EVENT events = ["order-*"] # EVENT see = ["metrics",
-"docs"]
+["account"] # OPERATOR load = ["account"] publish = ["price-*"] # EVENT events = ["order-*"] # EVENT dead = ["account"]
+see = ["metrics", "docs"]
 
 [[allow]] claims = {role = "teller"} # tokens by claim; all of them entity = "sub" # only entities whose key is this
 claim's value call = ["account.*"]
@@ -31,6 +32,7 @@ READ: Final = "read"
 LOAD: Final = "load"
 PUBLISH: Final = "publish"
 EVENTS: Final = "events"
+DEAD: Final = "dead"
 SEE: Final = "see"
 PAGES: Final = {
     "/": "docs",
@@ -48,8 +50,8 @@ ANY: Final = "*"
 
 
 class Action(NamedTuple):
-    """An action. `target` is OPERATOR.FUNCTION of a call, OPERATOR of a read or a load, an event's name, or a page.
-    `key` is the entity's key as text.
+    """An action. `target` is OPERATOR.FUNCTION of a call, OPERATOR of a read, a load or dead calls, an event's name, or
+    a page. `key` is the entity's key as text.
     """
 
     kind: str
@@ -71,6 +73,10 @@ def action_of(scope: Mapping[str, Any], has_events: Callable[[], bool] = bool) -
         page = PAGES.get(head.path(scope))
         return Action(SEE, page) if page is not None and method in ("GET", "HEAD") else None
     try:
+        if sent.startswith(head.DEAD_PREFIX):
+            dead = head.parse_dead(sent)
+            listed = dead is not None and dead.act is None
+            return None if dead is None or listed == (method == "POST") else Action(DEAD, dead.operator)
         asked, event = head.parse(sent), head.published(sent, method)
     except RequestRejected:
         return None
@@ -99,6 +105,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     load: list[str] = []
     publish: list[str] = []
     events: list[str] = []
+    dead: list[str] = []
     see: list[str] = []
 
 
@@ -159,6 +166,7 @@ def _allows(rule: Rule, identity: Identity, action: Action) -> bool:
         LOAD: rule.load,
         PUBLISH: rule.publish,
         EVENTS: rule.events,
+        DEAD: rule.dead,
         SEE: rule.see,
     }
     patterns = lists[action.kind]
@@ -189,7 +197,7 @@ def _check(rule: Rule, number: int) -> None:
             f"rule {number} has entity and events: events of all entities come in one stream, so a rule cannot allow "
             "those of one. Make two rules of it, or let the app give them by a function"
         )
-    lists = (rule.keys or [], rule.call, rule.read, rule.load, rule.publish, rule.events, rule.see)
+    lists = (rule.keys or [], rule.call, rule.read, rule.load, rule.publish, rule.events, rule.dead, rule.see)
     if any(len(each) > PATTERNS_MAX for each in lists):
         raise ConfigurationError(f"rule {number} has a list of more than {PATTERNS_MAX}")
     for pattern in (each for patterns in lists for each in patterns):

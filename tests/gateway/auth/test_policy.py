@@ -8,7 +8,7 @@ from starlette.routing import Route
 from styx import ConfigurationError
 from styx.gateway.app import Gateway
 from styx.gateway.auth.identity import Identity
-from styx.gateway.auth.policy import CALL, LOAD, READ, SEE, Action, action_of, parse
+from styx.gateway.auth.policy import CALL, DEAD, LOAD, READ, SEE, Action, action_of, parse
 from styx.gateway.openapi import openapi
 from styx.gateway.origin import HEALTH_PATHS
 from tests.gateway.fake_engine import FakeEngine
@@ -33,6 +33,15 @@ read = ["account"]
 
 [[allow]]
 see = ["docs"]
+
+[[allow]]
+keys = ["operator"]
+dead = ["account"]
+
+[[allow]]
+claims = {scope = "bank:own"}
+entity = "sub"
+dead = ["*"]
 
 [[allow]]
 keys = ["prometheus"]
@@ -63,6 +72,7 @@ OWNER = token(scope="openid bank:own")
         (key("anybody"), Action(SEE, "docs")),
         (token(), Action(SEE, "docs")),
         (key("prometheus"), Action(SEE, "metrics")),
+        (key("operator"), Action(DEAD, "account")),
         *((TELLER, Action(*what, "a")) for what in ((CALL, "account.x"), (READ, "account"), (READ, "cart"))),
         *((OWNER, Action(*what, "alice")) for what in ((CALL, "account.transfer"), (READ, "account"))),
         (token(scope="bank:own", sub="7"), Action(READ, "account", "7")),
@@ -91,6 +101,11 @@ def test_allowed(identity: Identity, action: Action) -> None:
         (token(scope="bank:own", sub=None), Action(READ, "account", "None")),
         (token(scope="bank:own", sub=True), Action(READ, "account", "True")),
         (key("x"), None),
+        (key("operator"), Action(DEAD, "cart")),
+        (key("operator"), Action(LOAD, "account")),
+        (key("shop"), Action(DEAD, "account")),
+        (TELLER, Action(DEAD, "account")),
+        (OWNER, Action(DEAD, "account")),
     ],
 )
 def test_refused(identity: Identity, action: Action | None) -> None:
@@ -182,3 +197,15 @@ async def test_a_request_is_spelled_as_it_is(path: str) -> None:
     assert action_of(scope) is None
     await Gateway(engine)(scope | {"headers": [], "query_string": b"", "root_path": ""}, receive, send)
     assert (sent[0]["status"], engine.requests) == (404, [])
+
+
+def test_actions_on_dead_calls() -> None:
+    for method in ("GET", "HEAD"):
+        assert action(method, "/v1/~dead/account") == (DEAD, "account", None)
+    for path in ("/v1/~dead/account/x/replay", "/v1/~dead/account/x/drop", "/v1/~dead/acc%6Funt/x/drop"):
+        assert action("POST", path) == (DEAD, "account", None)
+        assert action("GET", path) is None
+    for path in ("/v1/~dead/account", "/v1/~dead/", "/v1/~dead/account/x", "/v1/~dead/a/x/burn", "/v1/~dead/a%/x/drop"):
+        assert action("POST", path) is None
+    assert action("POST", "/v1/%7Edead/account/x") == (CALL, "~dead.x", "account"), "no operator has this name"
+    assert action("GET", "/v1/~dead") is None
