@@ -36,6 +36,7 @@ NAMES = {
     "StyxError",
     "Table",
     "TransactionAborted",
+    "Tumbling",
     "__version__",
     "above",
     "asgi",
