@@ -5,7 +5,8 @@ shelf, and orders by rank, entity and id. A sweep has a register of its own, whi
 
     ["scan", t, shelf, low, high, first, last]  register = the rows in one number, where order matters
     ["ids", t, shelf, low, high, first, last]   register = their entities and ids in one number
-    ["count", t, shelf, low, high]              register = how many rows there are
+    ["count", t, shelf, low, high]              register = how many rows there are; with t = 0 also what a view has of
+                                                the shelf
     ["bump", t, shelf, low, high]               each of them gets the next rank
     ["purge", t, shelf, low, high]              removes each of them
     ["visit", mode, n, p]                       runs program p on the operator's entity number n, if it is here;
@@ -17,7 +18,7 @@ from __future__ import annotations
 from typing import Any, Final
 from zlib import crc32
 
-from proof.row_steps import MODULUS, RANKS, TABLES
+from proof.row_steps import MODULUS, RANKS, TABLES, group_number
 from styx.model.partition_context import PartitionContext
 from styx.model.table_names import row_table
 from styx.relational.conditions import between
@@ -48,6 +49,9 @@ class Sweep:
         rows, asked = ctx.rows(table), {"shelf": shelf, "rank": between(low, high - 1)}
         if name == "count":
             self.register = await rows.count(**asked)
+            if t == 0:
+                groups: Any = ctx.rows(table.views[2].table)
+                self.register += group_number(await groups.get(shelf))
         elif name == "ids":
             self._add(await rows.keys(first=first, last=last, **asked))
         elif name == "scan":

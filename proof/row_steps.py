@@ -21,7 +21,8 @@ is of no account with the primary key.
     ["grow", t, id, n]                    adds n, and a weight by n and the register; the register is left
     ["tally", t, id, n]                   the same in `sums`, where the row begins and ends by itself
     ["group", t, shelf]                   register = what the view of `marks` has of it, with t = 2 that of `tags`
-    ["find", t, value]                    register = the rows of all entities with this rank, or with t = 1 this tag
+    ["find", t, value]                    register = the rows of all entities with this rank, of even ranks the first
+                                          three from tag 2 on, or with t = 1 this tag
     ["whole", t, shelf]                   likewise, of the shelf's rows of all entities; `t` is of no account
     ["groups", t, shelf]                  likewise, of all its groups in one number
 """
@@ -38,14 +39,14 @@ from styx.model.context import Context
 from styx.model.operator import Operator
 from styx.model.rows import Rows
 from styx.model.table_names import row_table, view_table
-from styx.relational.conditions import between
+from styx.relational.conditions import at_least, between
 from styx.relational.declarations import Index, Ref
 from styx.relational.increment import Increment
 
 MODULUS: Final = 1_000_003
 RANKS: Final = 6
 TABLES: Final = ("marks", "notes", "tags", "sums")
-VIEWS: Final = ("of_shelves", "of_tags", "of_all")
+VIEWS: Final = ("of_shelves", "of_tags", "of_all", "of_parts")
 
 
 class Refused(Exception):
@@ -67,17 +68,18 @@ def declare_tables(operator: Operator) -> None:
     """The tables of an operator that runs programs."""
     shelves = Index("shelves", equal="shelf", order="rank")
     across = Index("across", equal="shelf", order="rank", scope="partition")
-    by_rank = Index("by_rank", equal="rank", scope="app")
+    by_rank = Index("by_rank", equal="rank", order="tag", scope="app")
     by_tag = Index("by_tag", equal="tag", unique=True, scope="app")
     marks = operator.table(TABLES[0], Row, key="id", indexes=[shelves, across, by_rank])
-    marks.view(VIEWS[0], group_by="shelf", where=_is_low, sum="rank")
-    marks.view(VIEWS[2], group_by="shelf", where=_is_low, sum="rank", scope="app")
+    marks.view(VIEWS[0], group_by="shelf", where=_is_low, sum="rank", min="tag", max="tag")
+    marks.view(VIEWS[2], group_by="shelf", where=_is_low, sum="rank", max="tag", scope="app")
+    marks.view(VIEWS[3], group_by="shelf", where=_is_low, sum="rank", min="tag", max="rank", scope="partition")
     operator.table(TABLES[1], Row, key="id", indexes=[shelves, across, by_tag])
     one_tag = Index("one_tag", equal="tag", unique=True)
     belongs = Ref("id", marks, on_delete="cascade")
     operator.table(TABLES[3], Row, key="id", indexes=[shelves])
     tags = operator.table(TABLES[2], Row, key="id", indexes=[shelves, one_tag], references=[belongs])
-    tags.view(VIEWS[1], sum=("rank", "tag"))
+    tags.view(VIEWS[1], sum=("rank", "tag"), max="rank")
 
 
 def _is_low(row: Row) -> bool:
@@ -193,26 +195,35 @@ def _view(ctx: Context, t: int) -> Rows:
 
 
 async def _group(ctx: Context, register: int, t: int, shelf: int) -> int:
-    row = await _view(ctx, t).get(() if t == 2 else shelf)
-    return int(row.count * 31 + row.rank)
+    return group_number(await _view(ctx, t).get(() if t == 2 else shelf))
+
+
+def group_number(row: Any) -> int:
+    """A group of a view as a number."""
+    ends = [getattr(row, end, None) for end in ("min_tag", "max_tag", "max_rank")]
+    return int(row.count * 31 + row.rank + sum((end + 1) * 7 for end in ends if end is not None))
 
 
 async def _whole(ctx: Context, register: int, t: int, shelf: int) -> int:
     marks: Any = ctx._env.app.table(row_table(ctx.operator, TABLES[0]))
-    row = await ctx.group(marks.views[1].table, shelf)
-    return int(row.count * 31 + row.rank)
+    return group_number(await ctx.group(marks.views[1].table, shelf))
 
 
 async def _groups(ctx: Context, register: int, t: int, shelf: int) -> int:
     register = 3
     for row in await _view(ctx, t).select():
-        register = (register * 31 + row.count * 7 + row.rank) % MODULUS
+        register = (register * 31 + group_number(row)) % MODULUS
     return register
 
 
 async def _find(ctx: Context, register: int, t: int, value: int) -> int:
     table = ctx._env.app.table(row_table(ctx.operator, TABLES[int(t == 1)]))
-    asked = ctx.find(table, "by_tag", tag=value) if t == 1 else ctx.find(table, "by_rank", rank=value)
+    if t == 1:
+        asked = ctx.find(table, "by_tag", tag=value)
+    elif value % 2:
+        asked = ctx.find(table, "by_rank", rank=value)
+    else:
+        asked = ctx.find(table, "by_rank", rank=value, tag=at_least(2), first=3)
     register = 4
     for entity, id in await asked:
         register = (register * 31 + crc32(str(entity).encode()) + id * 7) % MODULUS

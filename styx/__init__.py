@@ -36,6 +36,7 @@ from styx.model.limits import Limits
 from styx.model.row_page import Page
 from styx.relational.conditions import above, at_least, at_most, below, between, prefix
 from styx.relational.declarations import Check, Index, Ref
+from styx.relational.tumbling import Tumbling
 from styx.version import __version__
 
 if TYPE_CHECKING:
@@ -43,8 +44,7 @@ if TYPE_CHECKING:
     from styx.client.connect import connect, connect_sync
     from styx.client.embedded import embedded, embedded_sync
     from styx.gateway.mounted import asgi
-    from styx.model.partition_context import PartitionContext
-    from styx.typed import Context, Operator, Rows, Table
+    from styx.typed import Context, Operator, PartitionContext, Rows, Table
 
 else:
     from styx.model.context import Context
@@ -86,6 +86,7 @@ __all__ = [
     "StyxError",
     "Table",
     "TransactionAborted",
+    "Tumbling",
     "__version__",
     "above",
     "asgi",

@@ -18,10 +18,13 @@ from styx.model.entity_handle import EntityOfContext, EntityReference
 from styx.model.event import Event
 from styx.model.function_spec import UserFunction
 from styx.model.operator import Operator as _Operator
+from styx.model.partition_context import PartitionContext as _PartitionContext
+from styx.model.partition_rows import PartitionRows
 from styx.model.row_page import Page
 from styx.model.rows import Rows as _Rows
 from styx.relational.declarations import Check, Index, Ref
 from styx.relational.table import Table as _Table
+from styx.relational.tumbling import Tumbling
 
 class Untyped: ...
 
@@ -411,7 +414,21 @@ class Context(_Context, Generic[K, S]):
         retry: Retry | None = None,
     ) -> None: ...
     def emit(self, event: Event[V], value: V, *, key: str | int | tuple[str | int, ...] | None = None) -> None: ...
+    @overload
+    def rows(self, table: View) -> GroupRows: ...
+    @overload
     def rows(self, table: Table[V]) -> Rows[V]: ...
+    @overload
+    def find(
+        self,
+        table: Any,
+        index: str,
+        *where: Mapping[str, Any],
+        size: int,
+        after: str | None = None,
+        **conditions: Any,
+    ) -> Coroutine[Any, Any, Page[tuple[Any, Any]]]: ...
+    @overload
     def find(
         self,
         table: Any,
@@ -419,7 +436,7 @@ class Context(_Context, Generic[K, S]):
         *where: Mapping[str, Any],
         first: int = 0,
         last: int = 0,
-        **values: Any,
+        **conditions: Any,
     ) -> Coroutine[Any, Any, list[tuple[Any, Any]]]: ...
     def group(self, view: Table[V], *values: Any) -> Coroutine[Any, Any, V]: ...
     @overload  # type: ignore[override]
@@ -433,17 +450,46 @@ class Context(_Context, Generic[K, S]):
     @overload
     def call_external(self, function: Callable[..., R], *args: Any) -> Coroutine[Any, Any, R]: ...
 
+class View(Table[Any]): ...
+class PartitionView(View): ...
+
+class PartitionContext(_PartitionContext):
+    @overload  # type: ignore[override]
+    def rows(self, table: PartitionView) -> GroupRows: ...  # type: ignore[overload-overlap]  # it is a table, too
+    @overload
+    def rows(self, table: _Table) -> PartitionRows: ...
+    @overload
+    def rows(self, table: View, *, of: Any) -> GroupRows: ...
+    @overload
+    def rows(self, table: _Table, *, of: Any) -> Rows[Any]: ...
+
 class Table(_Table, Generic[W]):
+    @overload
     def view(
         self,
         name: str,
         *,
-        group_by: str | tuple[str, ...] | list[str] = (),
+        group_by: str | Tumbling | tuple[str | Tumbling, ...] | list[str | Tumbling] = (),
         where: Callable[[W], Any] | None = None,
         count: bool = True,
         sum: str | tuple[str, ...] | list[str] = (),
+        min: str | tuple[str, ...] | list[str] = (),
+        max: str | tuple[str, ...] | list[str] = (),
+        scope: Literal["partition"],
+    ) -> PartitionView: ...
+    @overload
+    def view(
+        self,
+        name: str,
+        *,
+        group_by: str | Tumbling | tuple[str | Tumbling, ...] | list[str | Tumbling] = (),
+        where: Callable[[W], Any] | None = None,
+        count: bool = True,
+        sum: str | tuple[str, ...] | list[str] = (),
+        min: str | tuple[str, ...] | list[str] = (),
+        max: str | tuple[str, ...] | list[str] = (),
         scope: Literal["entity", "app"] = "entity",
-    ) -> Table[Any]: ...
+    ) -> View: ...
 
 class Rows(_Rows, Generic[W]):
     @overload  # type: ignore[override]
@@ -504,3 +550,6 @@ class Rows(_Rows, Generic[W]):
         by: str | None = None,
         **conditions: Any,
     ) -> Coroutine[Any, Any, Page[W]]: ...
+
+class GroupRows(Rows[Any]):
+    def get(self, pk: Any, default: Any = ...) -> Coroutine[Any, Any, Any]: ...

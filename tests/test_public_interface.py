@@ -43,6 +43,7 @@ NAMES = {
     "StyxError",
     "Table",
     "TransactionAborted",
+    "Tumbling",
     "__version__",
     "above",
     "asgi",

@@ -266,7 +266,7 @@ class Simulation:
             for slot in host.core.slots.values():
                 for table in slot.state.tables.values():
                     table.check_indexes(self.plan.slots)
-                wrong = rebuilt_views(host.core.app, slot.state.at(NEWEST))
+                wrong = rebuilt_views(host.core.app, slot.state.at(NEWEST), self.plan.slots)
                 assert not wrong, f"views are not those of their rows: {wrong}"
                 state.update(slot.state.entities(NEWEST))
         self._check_entries(state)

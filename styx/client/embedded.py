@@ -209,7 +209,8 @@ class EmbeddedClient(Client):
         """All entities' committed state by (operator, key), and all rows by (full name of the table, key), decoded: for
         tests of small states. The key of a row is its entity's, flat, and its primary key.
 
-        What belongs to operators and tables that the app does not have is left out.
+        What belongs to operators and tables that the app does not have is left out, and what the engine keeps of rows
+        elsewhere: entries of indexes over the app, groups over a partition or the app.
         """
         return self.engine.decoded_state()
 

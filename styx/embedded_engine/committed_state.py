@@ -4,9 +4,11 @@ engine.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from styx.errors import UnsupportedValue
+from styx.model.group_rows import stored_ends, with_ends
 from styx.model.operator import Operator
 from styx.model.table_names import entry_name
 from styx.relational.table import Table
@@ -25,19 +27,23 @@ def encoded_state(worker: Worker) -> dict[tuple[str, Any], bytes]:
 
 def decoded_state(worker: Worker) -> dict[tuple[str, Any], Any]:
     """All entities' state by (operator, key), and all rows by (table's full name, key), but those of operators and
-    tables that the app does not have. The key of a row is its entity's, flat, and its primary key.
+    tables that the app does not have or has not declared: what the engine keeps for an index or a view elsewhere is not
+    the app's. The key of a row is its entity's, flat, and its primary key.
 
     Raises `UnsupportedValue` that names the entity or row that does not fit its type.
     """
     app = worker.app
     state: dict[tuple[str, Any], Any] = {}
-    for (name, key), data in encoded_state(worker).items():
-        declared = app.operators.get(name)
-        table = app.table(name)
-        if declared is not None:
-            state[name, key] = _decoded(declared, key, data)
-        elif table is not None:
-            state[name, key] = _decoded_row(table, key, data)
+    for slot in worker.slots.values():
+        stored = slot.state.at(NEWEST)
+        for name, entries in stored.items():
+            declared = app.operators.get(name)
+            table = app.tables.get(name)
+            if declared is not None:
+                state.update({(name, key): _decoded(declared, key, data) for key, data in entries.items()})
+            elif table is not None:
+                found = zip(entries, _decoded_rows(table, list(entries), stored), strict=True)
+                state.update({(name, key): row for key, row in found})
     return state
 
 
@@ -59,9 +65,18 @@ def rows(worker: Worker, wanted: Table | str, key: Any) -> list[Any]:
     checked: Any = operator.check_key(key)
     slot = worker.slots.get(operator.slot_of(checked, worker.n_slots))
     entity = checked if type(checked) is tuple else (checked,)
-    stored = {} if slot is None else slot.state.table(table.full_name).at(NEWEST)
-    keys = sorted(key for key in stored if key[: table.entity_parts] == entity)
-    return [_decoded_row(table, key, stored[key]) for key in keys]
+    stored = {} if slot is None else slot.state.at(NEWEST)
+    keys = sorted(key for key in stored.get(table.full_name, ()) if key[: table.entity_parts] == entity)
+    return _decoded_rows(table, keys, stored)
+
+
+def _decoded_rows(table: Table, keys: list[Any], stored: Mapping[str, Mapping[Any, bytes]]) -> list[Any]:
+    rows = [_decoded_row(table, key, stored[table.full_name][key]) for key in keys]
+    view = table.view_rule
+    if view is not None and view.rankings:
+        ends = stored_ends(view, stored)
+        rows = [with_ends(view, row, ends(key)) for key, row in zip(keys, rows, strict=True)]
+    return rows
 
 
 def _decoded_row(table: Table, key: Any, data: bytes) -> Any:

@@ -85,9 +85,10 @@ class App:
             **internal,
         }
         self._owners: dict[str, Operator | InternalOperator] = {**by_name, **internal}
-        self.internal_tables: Mapping[str, Table] = MappingProxyType(
-            {table.full_name: table for operator in internal.values() for table in operator.tables.values()}
-        )
+        views = [view for table in self.tables.values() for view in table.views]
+        kept = [table for operator in internal.values() for table in operator.tables.values()]
+        kept += [table for view in views for table in view.tables if table.full_name not in self.tables]
+        self.internal_tables: Mapping[str, Table] = MappingProxyType({table.full_name: table for table in kept})
         # A dictionary for compiled code, which asks at each `ctx.rows`.
         self.known_tables: dict[str, Table] = {**self.internal_tables, **self.tables}
         self.resolved: dict[tuple[Any, Any], FunctionSpec] = {}
@@ -172,9 +173,12 @@ class App:
         name = wanted.full_name if isinstance(wanted, Table) else wanted
         if not isinstance(name, str) or not holds_rows(name):
             raise BadArguments(f"a table is a Table, or its full name such as 'cart/items': got {shown(wanted)}")
-        operator = self.operator(owner_of(name))
         table = self.tables.get(name) or self.tables.get(view_table(*name.split("/", 1)))
         if table is None:
+            for view in [view for each in self.tables.values() for view in each.views if view.scope != "entity"]:
+                if name in (view.table.full_name, row_table(view.source.operator, view.name)):
+                    raise BadArguments(f"{view.named} is of no entity: a client reads it through a function of the app")
+            operator = self.operator(owner_of(name))
             known = ", ".join(sorted(each.name for each in self._tables_of(operator))) or "none"
             raise BadArguments(
                 f"operator {operator.name!r} has no table {shown(name.partition('/')[2])}; it has: {known}"

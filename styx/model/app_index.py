@@ -8,7 +8,7 @@ amid a transaction whose calls run in another order than its writes; what is 0 i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -17,8 +17,11 @@ from styx.errors import BadKey, BadQuery, UniqueViolation, UnsupportedValue
 from styx.model.consequence import Consequence, ImpliedCall
 from styx.model.internal_operator import INTERNAL_MARK, InternalOperator
 from styx.model.limits import KEY_BYTES_MAX
-from styx.relational.app_wide import AppWideIndex
+from styx.model.row_page import position_of
+from styx.relational.app_wide import AppWideIndex, Look
+from styx.relational.conditions import Comparison
 from styx.relational.index_range import RowKey
+from styx.relational.ordered_part import part_class
 from styx.relational.table import Table
 from styx.values.codec import shown
 
@@ -28,27 +31,31 @@ if TYPE_CHECKING:
 
 CHANGE: Final = "change"
 OWNERS: Final = "owners"
+PAGE: Final = "page"
 ENTRIES: Final = "entries"
 
 
 class AppIndex(Consequence):
     """The entries of one app-wide index, `declared`, of a table whose entities have keys of `key_type`."""
 
-    __slots__ = ("_entries", "_key_type", "_table", "declared", "operator")
+    __slots__ = ("_entries", "_key_type", "_order", "_table", "declared", "operator")
 
     def __init__(self, table: Table, declared: AppWideIndex, key_type: KeyType) -> None:
         self._table = table
         self._key_type = key_type
         self.declared = declared
-        columns = ",".join(column.name for column in declared.columns)
+        columns, order = (",".join(column.name for column in each) for each in (declared.columns, declared.order))
+        columns += f";{order}" if order else ""
         name = INTERNAL_MARK.join([table.operator, table.name, f"{declared.name}({columns})"])
         kinds = tuple([column.kind.compared_as for column in declared.columns if column.kind is not None])
         self.operator = InternalOperator(name, kinds if len(kinds) > 1 else kinds[0])
         owner = key_type.parts or (key_type.scalar,)
         own = [column.kind.compared_as for column in table.key if column.kind is not None]
-        fields = [(f"part{number}", kind) for number, kind in enumerate([*owner, *own])]
+        fields: list[Any] = [(f"part{number}", kind) for number, kind in enumerate([*owner, *own])]
+        self._order = tuple([f"order{number}" for number in range(len(declared.order))])
+        fields = [(each, part_class(column)) for each, column in zip(self._order, declared.order, strict=True)] + fields
         row_type = msgspec.defstruct("Entry", [*fields, ("net", int)], array_like=True)
-        self._entries = entries = self.operator.table(ENTRIES, row_type, key=tuple(name for name, _ in fields))
+        self._entries = entries = self.operator.table(ENTRIES, row_type, key=tuple([each for each, _ in fields]))
         self._register(entries, row_type)
 
     def _register(self, entries: Any, row_type: Any) -> None:
@@ -67,31 +74,71 @@ class AppIndex(Consequence):
             else:
                 await rows.delete(tuple(key))
 
-        async def owners(ctx: Context, first: int, last: int) -> list[Any]:
-            """The keys of the rows that have this value, in order."""
-            rows = ctx.rows(entries)
-            found = await rows.select(scan=True, first=first, last=last)
+        async def owners(ctx: Context, first: int, last: int, asked: Sequence[Any] = ((), None)) -> list[Any]:
+            """The keys of the rows that have this value and are in the range, in order."""
+            rows, conditions = ctx.rows(entries), self._conditions(*asked)
+            found = await rows.select(conditions, scan=True, first=first, last=last)
             if any(entry.net < 1 for entry in found):
-                there = [entry for entry in await rows.select(scan=True) if entry.net > 0]
+                there = [entry for entry in await rows.select(conditions, scan=True) if entry.net > 0]
                 found = there[:first] if first else there[-last:] if last else there
-            return [_key_of(entry) for entry in found]
+            return [self._owner_key(entry) for entry in found]
+
+        async def page(ctx: Context, size: int, after: str | None, asked: Sequence[Any]) -> list[Any]:
+            """A page of what `owners` gives, and the cursor of the next one."""
+            conditions = self._conditions(*asked)
+            found = await ctx.rows(entries).pages(conditions, scan=True, size=size, after=after)
+            return [[self._owner_key(entry) for entry in found.rows if entry.net > 0], found.next]
 
         self.operator.register(change)
         self.operator.register(owners, read_only=True)
+        self.operator.register(page, read_only=True)
+
+    def check_cursor(self, after: Any) -> None:
+        """Refuses what is no cursor of a page of a look-up."""
+        try:
+            position_of(self._entries, self._entries.indexes[0], after)
+        except BadQuery:
+            raise BadQuery(
+                f"table {self._table.full_name}: after= is the next of the page before, of the same look-up by index "
+                f"{self.declared.name!r}, got {shown(after)}"
+            ) from None
+
+    def _conditions(self, fixed: Sequence[Any], compared: Sequence[Any] | None) -> dict[str, Any]:
+        """The conditions of a look-up on the columns of the entries: `sent` made them."""
+        conditions: dict[str, Any] = dict(zip(self._order, fixed, strict=False))
+        if compared is not None:
+            conditions[self._order[len(fixed)]] = Comparison(*compared)
+        return conditions
+
+    def _owner_key(self, entry: Any) -> RowKey:
+        """The key of the row that an entry is of."""
+        return _key_of(entry)[len(self._order) :]
 
     # Changes -----------------------------------------------------------------------------------------------
 
     def calls(self, key: RowKey, old: Any, new: Any) -> Iterable[ImpliedCall]:
         """As `Consequence.calls`; raises `UnsupportedValue` for a value that no entity can have as its key."""
-        before = None if old is None else self.declared.value_of(old)
-        after = None if new is None else self.declared.value_of(new)
+        before = None if old is None else self._place_of(old)
+        after = None if new is None else self._place_of(new)
         if before == after:
             return []
         calls = []
-        for value, by in ((before, -1), (after, 1)):
-            if value is not None:
-                calls.append(ImpliedCall(self.operator, CHANGE, self.entity_of(value), (key, by)))
+        for place, by in ((before, -1), (after, 1)):
+            if place is not None:
+                value, order = place
+                calls.append(ImpliedCall(self.operator, CHANGE, self.entity_of(value), (order + key, by)))
         return calls
+
+    def _place_of(self, row: Any) -> tuple[RowKey, RowKey] | None:
+        """The value of a row, and its place in the order there; None if the row is not in the index."""
+        value = self.declared.value_of(row)
+        return None if value is None else (value, self.declared.order_of(row))
+
+    def check_place(self, row: Any) -> None:
+        """Raises `UnsupportedValue` for a row that can have no place in the index."""
+        place = self._place_of(row)
+        if place is not None:
+            self.entity_of(place[0])
 
     def entity_of(self, value: RowKey) -> Key:
         """The entity that keeps the entries of a value; raises `UnsupportedValue`."""
@@ -125,7 +172,7 @@ class AppIndex(Consequence):
 
     def minds(self, column: str) -> bool:
         """As `Consequence.minds`."""
-        return any(each.name == column for each in self.declared.columns)
+        return any(each.name == column for each in (*self.declared.columns, *self.declared.order))
 
     # As state ----------------------------------------------------------------------------------------------
 
@@ -140,10 +187,18 @@ class AppIndex(Consequence):
         declared, row_type = self.declared, self._entries.row_type.declared
         made: dict[RowKey, bytes] = {}
         for key, data in rows:
-            value = declared.value_of(decode(data))
+            row = decode(data)
+            value = declared.value_of(row)
             if value is not None:
-                made[value + key] = encode(row_type(*key, 1))
+                entry = declared.order_of(row) + key
+                made[value + entry] = encode(row_type(*entry, 1))
         return made
+
+
+def sent(look: Look) -> tuple[Any, ...]:
+    """The range of a look-up, as an argument of the functions that look up."""
+    compared = look.compared
+    return look.order, None if compared is None else (compared.operation, compared.low, compared.high)
 
 
 def _counted(entry: Any, by: int) -> int:

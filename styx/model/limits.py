@@ -32,6 +32,8 @@ APP_INDEXES_PER_TABLE_MAX: Final = 4
 """Indexes of one declared table, those of its references included, its primary key not."""
 VIEWS_PER_TABLE_MAX: Final = 16
 """Views of one declared table."""
+RANKINGS_PER_VIEW_MAX: Final = 4
+"""Columns of which one view keeps the least and greatest values."""
 
 PATCH_ROUNDS_MAX: Final = 16
 """Rounds of an epoch's lock phase in which calls or results between slots change. Then the transactions in which they

@@ -349,16 +349,23 @@ class Operator:
         connect(table)
         return table
 
-    def keep_app_view(self, view: View) -> None:
-        """Keeps a view of a table over all entities: its groups are entities of an internal operator."""
-        keeper = AppView(view)
-        if any(each.name == keeper.operator.name for each in self.internal):
-            raise ConfigurationError(
-                f"view {view.name!r} of table {view.source.full_name}: an app-wide index of the table has the same "
-                "name and columns, and both keep entries under it; rename one of them"
-            )
-        view.source.consequences.append(keeper)
-        self.internal.append(keeper.operator)
+    def keep_view(self, view: View) -> None:
+        """Declares the tables of a view of one of the operator's tables. Groups over all entities are entities of an
+        internal operator.
+        """
+        if view.scope == "app":
+            keeper = AppView(view)
+            if any(each.name == keeper.operator.name for each in self.internal):
+                raise ConfigurationError(
+                    f"view {view.name!r} of table {view.source.full_name}: an app-wide index of the table has the same "
+                    "name and columns, and both keep entries under it; rename one of them"
+                )
+            view.source.consequences += keeper.consequences
+            self.internal.append(keeper.operator)
+        elif view.scope == "partition":
+            view.source.declare_kept(view, self.partitions.name, 1, True)
+        else:
+            view.source.declare_kept(view, self.name, view.source.entity_parts, True)
 
     def add_referrer(self, entries: ReferenceEntries) -> None:
         """Rows of entities refer to this operator's: from now on, a function that deletes a value has more to do."""

@@ -15,7 +15,7 @@ from uuid import UUID
 from styx.errors import OtherPartition
 from styx.model.entity_handle import EntityOfContext, entity_of
 from styx.model.partition_rows import PartitionRows
-from styx.model.rows import Rows
+from styx.model.rows import Rows, over_a_partition
 from styx.values.codec import shown
 
 if TYPE_CHECKING:
@@ -75,10 +75,13 @@ class PartitionContext:
         """The rows of all the partition's entities in a table of the operator, to be read by partition-wide indexes:
         `await ctx.rows(items).select(product=7)`. With `of=` those of one entity, to be read and written.
 
+        Of a view with `scope="partition"`: its groups, as `Context.rows` gives those of an entity.
         Raises `OtherPartition` for an entity of another partition.
         """
         context = self._context
         if of is _ALL:
+            if over_a_partition(table):
+                return Rows(context, table, context.operator, context.key)
             return PartitionRows(context, table, self.operator)
         if not self.holds(of):
             raise context._doomed(

@@ -28,6 +28,8 @@ _SMALL: Final = 2**61
 """Integers below this magnitude fit 64 bits; skip the check."""
 SHORT_TEXT_CHARS: Final = KEY_BYTES_MAX // 4
 """A text of so few characters is within `KEY_BYTES_MAX`, whatever the characters."""
+HASHES_KEPT_MAX: Final = 32_768
+"""Keys of an operator with a `partition_key` whose hashes are kept, and as many that were asked for before these."""
 _encode = msgspec.msgpack.Encoder().encode
 encode_part = msgspec.msgpack.Encoder(order="deterministic").encode
 """Encodes the value of a `partition_key`; equal sets give the same bytes in every process."""
@@ -141,7 +143,17 @@ class KeySpace:
     of what `partition_key` makes of them.
     """
 
-    __slots__ = ("_check", "_hash", "_n_partitions", "_parts", "_scalar", "operator", "partition_key")
+    __slots__ = (
+        "_check",
+        "_hash",
+        "_hashed",
+        "_hashed_before",
+        "_n_partitions",
+        "_parts",
+        "_scalar",
+        "operator",
+        "partition_key",
+    )
 
     def __init__(
         self,
@@ -157,6 +169,8 @@ class KeySpace:
         self._n_partitions = n_partitions or 0
         self.partition_key = partition_key
         self._hash = partition_function(partition_key)
+        self._hashed: dict[Any, int] = {}
+        self._hashed_before: dict[Any, int] = {}
 
     def check(self, key: Any) -> Any:
         """`key` as the engine holds it; raises `BadKey` for an invalid one."""
@@ -193,13 +207,30 @@ class KeySpace:
     def partition_of(self, key: Any, n_slots: int) -> int:
         """Partition index of a checked key. Raises `BadKey` if the app's `partition_key` fails."""
         part_of = self.partition_key
+        if part_of is None:
+            return crc32(_encode(key)) % (self._n_partitions or n_slots)
+        hashed = self._hashed.get(key)
+        if hashed is None:
+            hashed = self._hash_of(key, part_of)
+        return hashed % (self._n_partitions or n_slots)
+
+    def _hash_of(self, key: Any, part_of: Callable[[Any], Any]) -> int:
+        """The hash of what `partition_key` makes of a key. It is kept: whoever calls an entity has asked for it, so the
+        app's code does not run again when rows of the entity are committed, where nothing would limit its time.
+        """
+        kept = self._hashed_before.get(key)
+        if kept is not None:
+            return kept
         try:
-            value: int = crc32(_encode(key) if part_of is None else encode_part(part_of(key)))
+            hashed: int = crc32(encode_part(part_of(key)))
         except BaseException as error:  # noqa: BLE001 - the app's own function: it can raise anything
             kind, message = describe(error)
             told = message if isinstance(error, TypeError | ValueError) else f"{kind}: {message}"
             raise BadKey(f"partition_key of operator {self.operator!r} failed for {shown(key)}: {told}") from None
-        return value % (self._n_partitions or n_slots)
+        if len(self._hashed) >= HASHES_KEPT_MAX:
+            self._hashed_before, self._hashed = self._hashed, {}
+        self._hashed[key] = hashed
+        return hashed
 
     def partition_of_flat(self, parts: tuple[Any, ...], n_slots: int) -> int:
         """As `partition_of`, of a key as the keys of its rows begin with it: a tuple, for every key type."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from styx.errors import BadQuery, NoSuchRow, ReferenceViolation, RowExists, UniqueViolation
+from styx.model.group_rows import add_share
 from styx.model.lifetime import AS_BEFORE, keep_life
 from styx.model.row_store import RowStore
 from styx.relational.index_range import TOP, IndexRange, RowKey
@@ -144,11 +145,14 @@ class RowStatements:
         before = store.read(table, key)
         old = None if before is None else store.decoded(table, key, before)
         new = None if data is None else store.decoded(table, key, data)
-        for view in table.views:
-            if view.scope == "entity":
-                for share in view.shares(old, new):
-                    store.add(view.table, store.entity + share.group, view.increment(share))
         context = store.context
+        for view in table.views:
+            if view.scope != "app":  # else it is a consequence
+                for share in view.shares(old, new):
+                    place = store.entity
+                    if view.scope == "partition":
+                        place = (table.partition_of(store.entity, context._env.n_slots),)
+                    add_share(store, view, place, share.group, share)
         for consequence in table.consequences:
             for call in consequence.calls(key, old, new):
                 context.call_async(call.operator, call.function, call.key, call.params)

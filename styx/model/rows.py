@@ -14,6 +14,7 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Final
 
 from styx.errors import BadQuery
+from styx.model.group_rows import group_read, no_group
 from styx.model.lifetime import row_ttl_us
 from styx.model.row_page import Page, cursor_of, position_of
 from styx.model.row_statements import RowStatements
@@ -29,6 +30,10 @@ from styx.values.codec import shown
 if TYPE_CHECKING:
     from styx.model.context import Context
 
+_READ_BY: Final = {
+    "app": "over all entities: read a group by ctx.group(view, …)",
+    "partition": "over the entities of a partition: a partition function reads it, by ctx.rows(view) without of=",
+}
 _ON_CONFLICT: Final = (None, "keep", "replace")
 Result = Coroutine[Any, Any, Any]
 
@@ -73,8 +78,11 @@ class Rows:
             key = store.entity + table.key_parts(pk)
             data = store.read(table, key)
             row = store.decoded(table, key, data) if data is not None else default
-            if row is None and table.view_rule is not None:
-                row = table.view_rule.nothing(table.key_parts(pk))
+            if table.view_rule is not None:
+                if data is not None:
+                    row = group_read(store, table.view_rule, key, row)
+                elif row is None:
+                    row = no_group(table.view_rule, table.key_parts(pk))
         except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
             raise self._doomed(error) from None
         return self._given("get", row)
@@ -279,7 +287,7 @@ class Rows:
         try:
             if where:
                 conditions = all_conditions(where, conditions)
-            _check_size(size)
+            check_size(size)
             page = self._page(self._table.plan(conditions, scan, by), conditions, size, after)
         except Exception as error:  # noqa: BLE001 - a row type's and a check's own code can run here
             raise self._doomed(error) from None
@@ -300,6 +308,8 @@ class Rows:
             return [row for _, row in self._found(plan, conditions, False, first, last)]
         store, table = self._store, self._table
         found = store.scan(plan.range_of(store.entity, conditions, False, first, last))
+        if table.view_rule is not None:
+            return [group_read(store, table.view_rule, key, store.decoded(table, key, data)) for key, data in found]
         unpack = table.row_type.unpack
         try:
             return [unpack(data) for _, data in found]
@@ -326,6 +336,8 @@ class Rows:
         ends = (0, 0) if plan.filters else (first, last)
         found = store.scan(plan.range_of(store.entity, conditions, membership, *ends, after))
         rows = [(key, store.decoded(table, key, data)) for key, data in found]
+        if table.view_rule is not None:
+            rows = [(key, group_read(store, table.view_rule, key, row)) for key, row in rows]
         return plan.filtered(rows, conditions, first, last) if plan.filters else rows
 
     # Refusals ----------------------------------------------------------------------------------------------
@@ -367,9 +379,15 @@ def check_ends(first: Any, last: Any) -> None:
         raise BadQuery("a query gives its first rows or its last ones: first= and last= cannot stand together")
 
 
-def _check_size(size: Any) -> None:
+def check_size(size: Any) -> None:
+    """Refuses what is no number of rows of a page."""
     if type(size) is not int or size < 1:
         raise BadQuery(f"size= is the number of rows of a page, at least 1, got {shown(size)}")
+
+
+def over_a_partition(table: Any) -> bool:
+    """Whether it is a view whose groups count the rows of all entities of a partition."""
+    return type(table) is Table and table.view_rule is not None and table.view_rule.scope == "partition"
 
 
 def check_table(context: Context, table: Any, operator: str) -> None:
@@ -381,10 +399,8 @@ def check_table(context: Context, table: Any, operator: str) -> None:
             BadQuery(f"ctx.rows takes a table that operator.table(…) gave, got {shown(table)} on {context._entity()}")
         )
     if table.operator != operator:
-        if table.view_rule is not None and table.view_rule.scope == "app":
-            raise context._doomed(
-                BadQuery(f"{table.view_rule.named} is over all entities: read a group by ctx.group(view, …)")
-            )
+        if table.view_rule is not None and table.view_rule.scope != "entity":
+            raise context._doomed(BadQuery(f"{table.view_rule.named} is {_READ_BY[table.view_rule.scope]}"))
         raise context._doomed(
             BadQuery(
                 f"table {table.full_name} belongs to operator {table.operator!r}: a function of {operator!r} reaches "

@@ -32,12 +32,17 @@ def explanation(table: Table, plan: Plan, conditions: Conditions) -> str:
 
 def explained_look_up(index: AppWideIndex, values: Conditions) -> str:
     """The explanation of a look-up by an index over the app; raises `BadQuery` as the look-up would."""
+    look = index.asked(values)
+    named = [column.name for column in index.columns]
+    more = conditions_text({name: each for name, each in values.items() if name not in named})
+    order = f"by {', '.join([column.name for column in index.order])}, then in their order" if index.order else ""
     return "\n".join(
         [
-            f"{index.table}: {index.text_of(index.asked(values))}",
+            f"{index.table}: {index.text_of(look.value)}{more and f', {more}'}",
             f"  looks up the index {index.name!r}, which is over the app: one call, of the entity of the value",
-            "  gives the keys of the rows, in their order; the rows are read by calls to their entities",
-            "  conflicts with transactions that insert, delete or change a row that has the value, or had it",
+            f"  gives the keys of the rows, {order or 'in their order'}; the rows are read by calls to their entities",
+            "  conflicts with transactions that insert, delete or change a row that has the value"
+            f"{more and ' and is in this range'}, or had it",
         ]
     )
 

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import inspect
 
 from styx.errors import BadQuery, ConfigurationError, UnsupportedValue
+from styx.relational.class_defaults import Complete, class_defaults, nested_defaults
 from styx.relational.columns import Column
 from styx.relational.stored_columns import columns_decoder, runs_code
 from styx.values.codec import TypedState, encode_any, shown
@@ -74,8 +75,12 @@ class RowType:
         self.decode_columns: Callable[[bytes], Any] = (
             columns_decoder(info, self.columns) if self.runs_code else self.typed.decode
         )
-        defaults = _class_defaults(info)
-        if defaults:
+        nested = nested_defaults(info)
+        defaults = class_defaults(info)
+        if nested is not None:
+            self.decode = _completed(self.typed.decode, nested)
+            self.unpack = _completed(self.typed.unpack, nested)
+        elif defaults:
             self.decode = _whole(self.typed.decode, defaults, len(self.columns))
             self.unpack = _whole(self.typed.unpack, defaults, len(self.columns))
         struct = isinstance(info, inspect.StructType)
@@ -126,16 +131,18 @@ class RowType:
         raise LookupError(name)
 
 
-def _class_defaults(info: Any) -> dict[str, Any]:
-    """The defaults that msgspec leaves to the class where it decodes a dataclass. An object without a column of its own
-    would be encoded without it: a row that is read and put again would be stored without it, as would a result.
-    """
-    if not isinstance(info, inspect.DataclassType) or hasattr(info.cls, "__slots__"):
-        return {}
-    return {field.name: field.default for field in info.fields if field.default is not msgspec.NODEFAULT}
+def _completed(decode: Callable[[bytes], Any], complete: Complete) -> Callable[[bytes], Any]:
+    def completed(data: bytes) -> Any:
+        row = decode(data)
+        complete(row)
+        return row
+
+    return completed
 
 
 def _whole(decode: Callable[[bytes], Any], defaults: dict[str, Any], columns: int) -> Callable[[bytes], Any]:
+    """As `_completed`, of rows that hold no objects which could lack something: the usual ones."""
+
     def whole(data: bytes) -> Any:
         row = decode(data)
         own = row.__dict__

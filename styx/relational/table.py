@@ -117,6 +117,7 @@ class Table:
         migration: Any = None,
         partition_of: PartitionOf,
         view_rule: View | None = None,
+        ranked: str = "",
     ) -> None:
         """Takes what `Operator.table` was given; raises `ConfigurationError` that says all that is wrong."""
         indexes, checks, references = all_of(indexes), all_of(checks), all_of(references)
@@ -136,7 +137,7 @@ class Table:
         self.views: list[View] = []
         self.name: str = declaration.name(name)
         self.migration: Any = migration
-        self.full_name = f"{operator}/{name}" if view_rule is None else f"{operator}/<view {name}>"
+        self.full_name = f"{operator}/{name}" if view_rule is None else f"{operator}/<view {name}{ranked}>"
         self.was: str = declaration.former_name(was)
         self.entity_parts: int = entity_parts
         self.row_type: RowType = declaration.row_type(row_type)
@@ -198,21 +199,27 @@ class Table:
         where: Any = None,
         count: Any = True,
         sum: Any = (),
+        min: Any = (),
+        max: Any = (),
         scope: Any = "entity",
     ) -> Table:
         """Declares a view of this table: the engine keeps, in each transaction that changes rows, how many rows each
-        group has and the sums of some of their columns. `ctx.rows(view)` reads it.
+        group has, and of some of their columns the sums, the least and the greatest values. `ctx.rows(view)` reads it.
 
-        `group_by`: the column, or columns, whose values are a group; without any all rows are one group. `where` gets
-        a row and says whether it counts; it must be pure. `sum`: columns of int or Decimal, which may be None, to be
-        added up. `count` is True: a view always counts. `scope`: "entity", each entity has its own groups, or "app", a
-        group counts the rows of all entities, and `ctx.group(view, …)` reads it.
+        `group_by`: the column, or columns, whose values are a group; without any all rows are one group. A
+        `Tumbling(column, width)` in the place of a column groups by windows of its times. `where` gets a row and says
+        whether it counts; it must be pure. `sum`: columns of int or Decimal, which may be None, to be added up. `min`
+        and `max`: columns whose least and greatest values other than None are wanted. `count` is True: a view always
+        counts. `scope`: "entity", each entity has its own groups; "partition", a group counts the rows of all entities
+        of a partition, and `ctx.rows(view)` of a partition function reads it; or "app", a group counts the rows of all
+        entities, and `ctx.group(view, …)` reads it.
 
-        A row of the view has the columns of the group, `count`, and the sums under the names of their columns.
+        A row of the view has the columns of the group, `count`, the sums under the names of their columns, and
+        `min_` and `max_` before the names of theirs, None if no row of the group has a value.
         Raises `ConfigurationError` that says all that is wrong.
         """
-        given = {"name": name, "group_by": group_by, "where": where, "count": count, "sum": sum, "scope": scope}
-        return self.declare_view(Table(), **given)
+        given = {"name": name, "group_by": group_by, "where": where, "count": count, "sum": sum}
+        return self.declare_view(Table(), **given, min=min, max=max, scope=scope)
 
     def declare_view(self, table: Table, **given: Any) -> Table:
         """Makes the view of an empty table, to which functions may refer already; as `view`."""
@@ -222,22 +229,28 @@ class Table:
                 f"{self.owner.taken_by!r} already; declare all views before App(…) takes the operator"
             )
         declared = ViewDeclaration(self, **given)
-        rule = View(self, table, declared.row_type, declared.groups, declared.sums, given)
-        if rule.scope == "app":
-            self.owner.keep_app_view(rule)
-        else:
-            table.declare(
-                self.operator,
-                self.entity_parts,
-                rule.name,
-                declared.row_type,
-                key=tuple(column.name for column in rule.groups),
-                partition_of=self.partition_of,
-                view_rule=rule,
-            )
+        rankings, windows = declared.rankings(), declared.windows
+        rule = View(self, table, declared.row_type, declared.groups, windows, declared.sums, rankings, given)
+        self.owner.keep_view(rule)
         table.owner = self.owner
         self.views.append(rule)
         return table
+
+    def declare_kept(self, view: View, operator: str, entity_parts: int, of_groups: bool) -> None:
+        """Makes the tables of a view, which are those of an operator's entities. Without `of_groups`, each of these
+        entities is a group.
+        """
+        columns = view.groups if of_groups else ()
+        place: dict[str, Any] = {"partition_of": self.partition_of, "view_rule": view}
+        key = tuple([column.name for column in columns])
+        view.table.declare(operator, entity_parts, view.name, view.row_type, key=key, **place)
+        for ranking in view.rankings:
+            ranked = ranking.column.name
+            entry_type, parts = ranking.entry_type(f"{view.row_type.__name__}_{ranked}", columns)
+            ranking.table = Table()
+            ranking.table.owner = self.owner
+            named = f" by {ranked}"
+            ranking.table.declare(operator, entity_parts, view.name, entry_type, key=parts, ranked=named, **place)
 
     # As stored -----------------------------------------------------------------------------------------------
 

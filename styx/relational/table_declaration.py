@@ -12,6 +12,7 @@ from styx.relational.app_wide import AppWideIndex
 from styx.relational.columns import Column
 from styx.relational.declarations import SCOPES, Check, Index, Ref, columns_of, not_of_a_row
 from styx.relational.index_decoder import index_decoder
+from styx.relational.ordered_part import ORDERED_TYPES, has_parts
 from styx.relational.partition_index import PartitionIndex, PartitionOf
 from styx.relational.query import plan_of
 from styx.relational.reference import equalities
@@ -99,7 +100,7 @@ class TableDeclaration:
             what = f"index {index.name!r}"
             equal, order = self.columns(what, index.equal), self.columns(what, index.order)
             if index.scope == "app":
-                self.app_wide.append(AppWideIndex(table.full_name, index.name, equal, index.unique))
+                self.app_wide.append(AppWideIndex(table.full_name, index.name, equal, order, index.unique))
             elif index.scope == "partition":
                 self._add_across(index.name, equal, order, partition_of)
             else:
@@ -171,8 +172,27 @@ class TableDeclaration:
 
     def _check_app_wide(self, index: Index) -> None:
         what = f'index {index.name!r}, scope="app"'
-        if index.order:
-            self.problems.append(f"{what}: a look-up names the values of all columns, so there is equal= and no order=")
+        if not index.equal:
+            self.problems.append(
+                f"{what}: it needs equal=: the rows of a value stand where the value says, so a look-up names one"
+            )
+        if index.unique and index.order:
+            self.problems.append(f"{what}: with unique=True a value has one row, which order= cannot put in order")
+        for name in index.order:
+            column = self.table.columns.get(name) if isinstance(name, str) else None
+            if column is None:
+                continue
+            if name in index.equal:
+                self.problems.append(f"{what}: column {name!r} is in equal= and in order=: take it out of one")
+            if column.kind is not None and not has_parts(column):
+                self.problems.append(
+                    f"{what}: column {name!r} is of type {column.type_name}; order= takes {ORDERED_TYPES}"
+                )
+            if column.optional:
+                self.problems.append(
+                    f"{what}: column {name!r} of order= may be None: give it a value that stands for none, since the "
+                    "entries of the index have no place for None"
+                )
         for name in index.equal:
             column = self.table.columns.get(name) if isinstance(name, str) else None
             if column is not None and column.kind is not None and not column.kind.in_keys:

@@ -12,6 +12,8 @@ from time import monotonic
 from typing import Any, Final
 
 from styx.errors import describe
+from styx.model.internal_operator import is_internal
+from styx.model.partition_function import PARTITIONS_SUFFIX
 from styx.model.user_frames import Frame, UserFrames
 from styx.reports.carried import CarriedReports
 from styx.reports.dead_calls import DeadCalls
@@ -100,7 +102,9 @@ class FunctionReports:
         self.mistakes.add(_mistake("difference", where, tid, epoch, "ReplayDiffers", text, (), replayed=True))
 
     def _abort(self, note: AbortNote) -> None:
-        where = (note.operator, note.key, note.function)
+        where: tuple[str | None, Any, str | None] = (note.operator, note.key, note.function)
+        if is_internal(note.operator) and not note.operator.endswith(PARTITIONS_SUFFIX):
+            where = (None, None, None)  # a function of the engine's: the message names the row and its table
         self._add(_mistake("abort", where, note.tid, note.epoch, note.type, note.message, note.frames, note.replayed))
 
     def _add(self, mistake: Mistake) -> None:

@@ -1,5 +1,5 @@
 """The conversion of a slot's tables to another version of the app: tables renamed and dropped, values by `migrate=`,
-views made anew, and the ends of lives.
+rows completed with defaults, views made anew, and the ends of lives.
 
 It happens while a generation of the new version loads its state. The same state always gives the same result, however
 often and wherever it is converted, so a crash amid it is repaired by doing it again. Pure; the tables are not changed.
@@ -20,6 +20,7 @@ from styx.model.row_store import SERIAL_PREFIX
 from styx.model.sequence import decode_number, encode_number, table_of
 from styx.model.table_names import entry_name, owner_of, row_table
 from styx.relational.table import Table
+from styx.schema.completion import completed_rows
 from styx.schema.lifetimes import lifetimes
 from styx.schema.state_reading import Declared, Misfit, StateReader
 from styx.schema.view_rebuilding import rebuilt_views, views_gone
@@ -49,8 +50,8 @@ def renames(app: App) -> dict[str, str]:
     return {row_table(table.operator, table.was): name for name, table in app.tables.items() if table.was}
 
 
-def conversion(app: App, tables: Tables, limits: Limits) -> Conversion:
-    """What the app makes of a slot's tables. Raises `NotConverted` naming the entity or row."""
+def conversion(app: App, tables: Tables, limits: Limits, n_slots: int) -> Conversion:
+    """What the app makes of a slot's tables, of so many slots. Raises `NotConverted` naming the entity or row."""
     dropped = (
         frozenset(name for name in app.drops if tables.get(name)) | _entries_gone(app, tables) | views_gone(app, tables)
     )
@@ -68,11 +69,17 @@ def conversion(app: App, tables: Tables, limits: Limits) -> Conversion:
         new_values = _converted(name, StateReader(declared, limits.value_bytes_max), table)
         if new_values:
             writes[name] = new_values
+    for name, of_rows in app.tables.items():
+        rows = present.get(name)
+        if rows and of_rows.view_rule is None:
+            completed = completed_rows(of_rows, rows, writes.get(name, {}))
+            if completed:
+                writes.setdefault(name, {}).update(completed)
     for numbered in app.tables.values():
         if numbered.auto == "serial" and (passed := _passed(numbered, present, writes)):
             writes.setdefault(table_of(numbered.operator), {}).update(passed)
     after = _after(present, writes, dropped)
-    writes.update(rebuilt_views(app, after))
+    writes.update(rebuilt_views(app, after, n_slots))
     writes.update(lifetimes(app, after, renamed))
     return Conversion(writes, renamed, dropped)
 

@@ -305,9 +305,18 @@ def _describe_index(index: RowIndex) -> str:
 
 
 def _describe_view(view: View) -> str:
-    groups, sums = (", ".join(column.name for column in columns) for columns in (view.groups, view.sums))
-    parts = [f"group_by={groups}" if groups else "", "where" if view.where else "", f"sum={sums}" if sums else ""]
-    parts.append("over all entities" if view.scope == "app" else "")
+    windows = view.windows
+    groups = [str(windows[at].tumbling) if at in windows else column.name for at, column in enumerate(view.groups)]
+    given = {
+        "group_by": groups,
+        "sum": [column.name for column in view.sums],
+        "min": [ranking.column.name for ranking in view.rankings if ranking.low],
+        "max": [ranking.column.name for ranking in view.rankings if ranking.high],
+    }
+    parts = [f"{what}={', '.join(names)}" for what, names in given.items() if names]
+    if view.where is not None:
+        parts.insert(1 if groups else 0, "where")
+    parts.append({"entity": "", "partition": "over a partition", "app": "over all entities"}[view.scope])
     return f"{view.name}: {'; '.join(['count', *(part for part in parts if part)])}"
 
 

@@ -1,7 +1,7 @@
 """The entries that rows of tables imply elsewhere, made anew of all rows: for when another version of the app begins.
 
-An entry may have become another one with the version: its index is new, or renamed; a row was converted; or a column
-that stored rows lack has another default. So none is taken over. The same rows give the same entries, however often
+An entry may have become another one with the version: its index is new, or renamed; or a row was converted, or
+completed with a default. So none is taken over. The same rows give the same entries, however often
 they are made. Pure, but for the app's own code.
 """
 

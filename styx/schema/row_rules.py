@@ -126,7 +126,7 @@ class RowRules:
             value = index.declared.value_of(row)
             if value is None:
                 continue
-            index.entity_of(value)  # it has a place
+            index.check_place(row)
             if not index.declared.unique:
                 continue
             place = (index.declared.name, value)

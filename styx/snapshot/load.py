@@ -147,10 +147,10 @@ def _converted(wanted: LoadState, slots: dict[int, LoadedSlot], store: Objects) 
         return slots
     states = {index: converting.held.get(index, slot.state) for index, slot in slots.items()}
     numbers = [slot.part.slot for slot in manifest.slots]
-    others = [slot for slot in numbers if slot not in states] if app.internal_tables else []
+    others = [slot for slot in numbers if slot not in states] if next(app.entries(), None) else []
     everywhere = {**states, **read_states(manifest, others, store)} if others else states
     tables = {index: state.at(NEWEST) for index, state in everywhere.items()}
-    changes = {index: conversion(app, tables[index], converting.limits) for index in tables}
+    changes = {index: conversion(app, tables[index], converting.limits, len(numbers)) for index in tables}
     entries = new_entries(app, tables, changes, states.keys(), len(numbers))
     for index, state in states.items():
         changed = changes[index]

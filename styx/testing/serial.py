@@ -182,7 +182,7 @@ class SerialReference:
             if owner_of(name) not in app.operators and name not in app.drops:
                 raise ValueError(f"{entry_name(name, key)}: the version has no operator {owner_of(name)!r}")
             tables.setdefault(name, {})[key] = data
-        changed = conversion(app, tables, self.limits)
+        changed = conversion(app, tables, self.limits, self.n_slots)
         for name in changed.dropped:
             del tables[name]
         for old, new in changed.renamed.items():

@@ -21,9 +21,10 @@ from tests.deployment.conftest import Load
 SECRET = b"a secret of this test"
 SOURCE = """
 from __future__ import annotations
+from datetime import date, timedelta
 from typing import Annotated
 import msgspec
-from styx import App, Check, Context, Index, Operator, Ref
+from styx import App, Check, Context, Index, Operator, Ref, Tumbling
 
 MAX = 9
 
@@ -31,6 +32,7 @@ class Item(msgspec.Struct):
     product: int
     quantity: Annotated[int, msgspec.Meta(gt=0)] = 1
     label: str | None = None
+    day: date = date(2026, 1, 9)
 
 class Part(msgspec.Struct):
     of: int
@@ -56,6 +58,10 @@ items = cart.table(
     migrate=converted,
 )
 total = items.view("total", group_by="label", where=lambda row: row.quantity != MAX + 1, sum="quantity")
+days = Tumbling("day", timedelta(days=7), date(2026, 1, 1))
+weekly = items.view("weekly", group_by=("label", days), min="quantity", max="day", scope="partition")
+periods = Tumbling("day", timedelta(days=30))
+monthly = items.view("monthly", group_by=periods, max="quantity", scope="app")
 parts = cart.table("parts", Part, key="id", references=[Ref("of", items, on_delete="cascade")], auto="unique")
 
 @cart.register
@@ -66,6 +72,8 @@ async def fill(ctx: Context, *quantities: int) -> list[int]:
         await ctx.rows(parts).insert(Part(number))
     await rows.delete(0)
     found = await rows.select(by="by_quantity", scan=True)
+    assert days.start(date(2026, 1, 9)) == date(2026, 1, 8)
+    assert (await ctx.group(monthly, periods.start(date(2026, 1, 9)))).max_quantity is None
     assert (await ctx.rows(total).get("x")).count == 0
     return [row.product for row in found] + [await ctx.rows(parts).count(scan=True)]
 

@@ -10,6 +10,7 @@ from styx import App
 from styx.client.embedded import EmbeddedClient
 from styx.errors import ConfigurationError, TransactionAborted
 from styx.model.app_index import AppIndex
+from styx.reports.mistakes import read_page
 from styx.state.table import NEWEST
 from tests.embedded.app_files import Edited
 
@@ -120,7 +121,22 @@ async def test_values_that_stand_twice_are_refused(edited: Edited, end: str) -> 
         await client.call("group", "g3", "put", 2, "other")
 
 
-async def test_entries_are_shown_under_the_name_of_their_index(edited: Edited) -> None:
+async def test_entries_stand_under_the_name_of_their_index_and_are_not_the_app_s(edited: Edited) -> None:
     async with edited.open(app_of(edited, UNIQUE)) as client:
         await store(client)
-        assert {name for name, _ in client.state()} == {"group/users", "group*users*by_email(email)/entries"}
+        stored = {name for name, _ in client.engine.encoded_state()}
+        assert stored == {"group/users", "group*users*by_email(email)/entries"}
+        assert {name for name, _ in client.state()} == {"group/users"}
+
+
+async def test_a_violation_that_a_function_of_the_engine_s_finds_is_a_mistake_without_its_name(edited: Edited) -> None:
+    async with edited.open(app_of(edited, UNIQUE)) as client:
+        await client.call("group", "g1", "put", 1, "ann")
+        with pytest.raises(TransactionAborted, match="UniqueViolation"):
+            await client.call("group", "g2", "put", 1, "ann")
+        _, (mistake,) = read_page(client.engine.reports.mistakes.page())
+        assert (mistake.operator, mistake.function, mistake.type) == (None, None, "UniqueViolation")
+        assert mistake.text().startswith(
+            "aborted: UniqueViolation: row 1 of table group/users of group['g2']: row 1 of"
+        )
+        assert "*" not in mistake.text()

@@ -180,6 +180,21 @@ async def test_migrate_converts_rows(edited: Edited, end: str) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
+async def test_another_default_is_for_rows_that_are_made_from_then_on(edited: Edited, end: str) -> None:
+    await store(edited, end)
+    prices: list[int] = []
+    for default in (7, 7, 9):
+        client = edited.open(app_of(edited, ROW + f"; price: int = {default}"))
+        async with client:
+            await client.call("cart", "k", "put", [(10 + len(prices), 1, None)])
+            prices.append(default)
+            found = {row["product"]: row["price"] for row in rows(client, "cart/items")}
+            assert found == {1: 7, 2: 7, 3: 7, **dict(enumerate(prices, 10))}
+            if end == "crash":
+                client.crash()
+
+
+@pytest.mark.parametrize("end", ENDS)
 async def test_a_view_is_added_changed_and_removed(edited: Edited, end: str) -> None:
     await store(edited, end)
 
@@ -214,6 +229,38 @@ async def test_a_view_is_added_changed_and_removed(edited: Edited, end: str) -> 
 
 
 @pytest.mark.parametrize("end", ENDS)
+async def test_a_view_over_a_partition_is_added_changed_and_removed(edited: Edited, end: str) -> None:
+    await store(edited, end)
+
+    def with_view(view: str) -> App:
+        read = (
+            "@cart.register_partition\nasync def part(ctx):\n    return await ctx.rows(view).select()\n"
+            "@cart.register\nasync def group(ctx: Context) -> Any:\n"
+            "    return [each for part in await ctx.call_all(cart, 'part') for each in part]\n"
+        )
+        return app_of(edited, more=f")\nview = items.view('labels', scope='partition', {view})\n{read}print(")
+
+    by_label = with_view("group_by='label', min='quantity', max='quantity'")
+    for _ in range(2):
+        client = edited.open(by_label)
+        async with client:
+            group = await client.call("cart", "other", "group")
+            assert group == [{"label": "x", "count": 2, "min_quantity": 1, "max_quantity": 2}]
+            if end == "crash":
+                client.crash()
+    async with edited.open(with_view("where=lambda row: row.quantity < 3, max='product'")) as client:
+        assert await client.call("cart", "other", "group") == [{"count": 2, "max_product": 3}]
+        await client.call("cart", "k", "put", [(4, 2, None), (1, 3, "x")])
+        assert await client.call("cart", "other", "group") == [{"count": 2, "max_product": 4}]
+    async with edited.open(app_of(edited)) as client:
+        assert {table for table, _ in client.state()} == {"cart/items"}
+        await client.call("cart", "k", "put", [(5, 5, "x")])
+    async with edited.open(by_label) as client:
+        group = await client.call("cart", "k", "group")
+        assert group == [{"label": "x", "count": 3, "min_quantity": 2, "max_quantity": 5}]
+
+
+@pytest.mark.parametrize("end", ENDS)
 async def test_a_view_over_all_entities_is_added_changed_and_removed(edited: Edited, end: str) -> None:
     await store(edited, end)
 
@@ -223,12 +270,12 @@ async def test_a_view_over_all_entities_is_added_changed_and_removed(edited: Edi
         )
         return app_of(edited, more=f")\nview = items.view('labels', scope='app', {view})\n{read}print(")
 
-    by_label = with_view("group_by='label', sum='quantity'")
+    by_label = with_view("group_by='label', sum='quantity', max='quantity'")
     for _ in range(2):
         client = edited.open(by_label)
         async with client:
             group = await client.call("cart", "other", "group", "x")
-            assert group == {"label": "x", "count": 2, "quantity": 3}
+            assert group == {"label": "x", "count": 2, "quantity": 3, "max_quantity": 2}
             if end == "crash":
                 client.crash()
     async with edited.open(with_view("where=lambda row: row.quantity < 3, sum='quantity'")) as client:
@@ -239,7 +286,8 @@ async def test_a_view_over_all_entities_is_added_changed_and_removed(edited: Edi
         assert {table for table, _ in client.state()} == {"cart/items"}
         await client.call("cart", "k", "put", [(5, 5, "x")])
     async with edited.open(by_label) as client:
-        assert await client.call("cart", "k", "group", "x") == {"label": "x", "count": 3, "quantity": 10}
+        group = await client.call("cart", "k", "group", "x")
+        assert group == {"label": "x", "count": 3, "quantity": 10, "max_quantity": 5}
 
 
 @pytest.mark.parametrize("end", ENDS)

@@ -266,7 +266,7 @@ def test_declarations_that_cannot_work_are_refused() -> None:
         Operator("wrong").table("rows", Row, key="id", indexes=[*indexes, Index("b", equal="id", scope="app")])
     text = str(caught.value)
     assert "column 'price' is of type float" in text
-    assert "there is equal= and no order=" in text
+    assert "index 'b', scope=\"app\": it needs equal=: the rows of a value stand where" in text
     assert "two indexes are named 'b'" in text
     with pytest.raises(ConfigurationError, match="5 app-wide indexes; the limit is 4"):
         Operator("many").table(

@@ -120,7 +120,7 @@ async def wrong(ctx: PartitionContext, what: str) -> Any:
     elif what == "no column":
         await rows.select(colour="red")
     elif what == "forgotten":
-        rows.select(product=1)  # type: ignore[unused-coroutine]
+        rows.select(product=1)
     elif what == "too many":
         await rows.select()
     elif what == "missing":

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from styx import ConfigurationError, Operator
 from styx.errors import BadKey
+from styx.model import partitioning
 from styx.model.limits import KEY_BYTES_MAX
 from styx.model.partitioning import Key, KeyType, partition_function, stable_hash
+from tests.plain_form import plain_form
 
 
 @pytest.mark.parametrize(
@@ -51,6 +53,30 @@ def test_a_partition_key_keeps_keys_together() -> None:
 def test_partitions_follow_the_slots_unless_declared() -> None:
     assert {Operator("o").partition_of(f"k{n}", 3) for n in range(100)} == {0, 1, 2}
     assert {Operator("o", n_partitions=2).partition_of(f"k{n}", 3) for n in range(100)} == {0, 1}
+
+
+@plain_form
+def test_a_partition_key_runs_once_for_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So it does not run when rows are committed: whoever calls the entity has asked for its partition before."""
+    asked: list[str] = []
+
+    def first_letter(key: str) -> str:
+        asked.append(key)
+        return key[0]
+
+    operator = Operator("order", partition_key=first_letter)
+    asked.clear()  # of the keys with which a declaration is tried
+    for _ in range(3):
+        assert operator.partition_of("ab", 64) == operator.partition_of("ac", 64)
+        assert operator.key_space.partition_of_flat(("ab",), 64) == operator.partition_of("ab", 64)
+    assert asked == ["ab", "ac"]
+    monkeypatch.setattr(partitioning, "HASHES_KEPT_MAX", 2)
+    for key in ("b", "c", "ab", "ac"):
+        operator.partition_of(key, 64)
+    assert asked == ["ab", "ac", "b", "c"], "those before are kept, too"
+    for key in ("d", "e", "ab"):
+        operator.partition_of(key, 64)
+    assert asked[4:] == ["d", "e", "ab"]
 
 
 def test_a_partition_key_that_fails_is_the_requests_fault() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 from uuid import uuid4
 
 import msgspec
@@ -70,6 +70,77 @@ class AfterSlots:
     id: int
     note: str | None = None
     cents: int = 5
+
+
+@dataclass
+class Leaf:
+    a: int
+    b: int = 5
+
+
+@dataclass
+class Branch:
+    leaf: Leaf | None = None
+    more: list[Branch] = field(default_factory=list)
+    n: int = 3
+
+
+class Trunk(msgspec.Struct):
+    leaf: Leaf
+
+
+class Tree(msgspec.Struct):
+    id: int
+    leaf: Leaf
+    perhaps: Leaf | None
+    some: list[Leaf]
+    by_name: dict[str, Leaf]
+    two: tuple[int, Leaf]
+    any_number: tuple[Leaf, ...]
+    trunk: Trunk
+    mixed: Annotated[int, msgspec.Meta(gt=0)] | list[Leaf]
+    branch: Branch
+    plain: list[int] = []
+
+
+@dataclass
+class Root:
+    id: int
+    leaf: Leaf
+    n: int = 7
+
+
+def test_objects_in_columns_get_the_defaults_that_they_lack() -> None:
+    leaf, branch = {"a": 1}, {"leaf": {"a": 1}, "more": [{"leaf": {"a": 1}}]}
+    old = {
+        "id": 1,
+        "leaf": leaf,
+        "perhaps": leaf,
+        "some": [leaf, leaf],
+        "by_name": {"x": leaf},
+        "two": [1, leaf],
+        "any_number": [leaf],
+        "trunk": {"leaf": leaf},
+        "mixed": [leaf],
+        "branch": branch,
+    }
+    table = Operator("shop").table("rows", Tree, key="id")
+    for read in table.row_type.unpack, table.row_type.decode:
+        row = read(msgspec.msgpack.encode(old))
+        whole = msgspec.msgpack.decode(table.row_type.encode(row))
+        full = {"a": 1, "b": 5}
+        assert [whole["leaf"], whole["perhaps"], *whole["some"], whole["by_name"]["x"]] == [full] * 5
+        assert [whole["two"][1], whole["any_number"][0], whole["trunk"]["leaf"], whole["mixed"][0]] == [full] * 4
+        assert whole["branch"] == {"leaf": full, "more": [{"leaf": full, "more": [], "n": 3}], "n": 3}
+    for other in ({"perhaps": None}, {"mixed": 4}):
+        assert read(msgspec.msgpack.encode(old | other)).leaf == Leaf(1)
+
+
+def test_a_row_and_the_objects_in_it_get_them() -> None:
+    table = Operator("shop").table("rows", Root, key="id")
+    row = table.row_type.decode(msgspec.msgpack.encode({"id": 1, "leaf": {"a": 1}}))
+    stored = msgspec.msgpack.decode(table.row_type.encode(row))
+    assert stored == {"id": 1, "leaf": {"a": 1, "b": 5}, "n": 7}
 
 
 @pytest.mark.parametrize("row_type", [After, AfterSlots])

@@ -80,7 +80,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         "column 'price' of the primary key is of type float",
         "index 'a': the row type has no column 'absent'; it has: product, seller, price, tags, note",
         "column 'tags' is of a type without an order",
-        "index 'c', scope=\"app\": a look-up names the values of all columns, so there is equal= and no order=",
+        "index 'c', scope=\"app\": it needs equal=: the rows of a value stand where the value says",
         "an index's name is letters, digits and '_', got 'first-one'",
         "index 'first-one' needs columns",
         "two indexes are named 'a'",

@@ -12,6 +12,7 @@ import pytest
 
 from styx import Operator, Ref
 from styx.errors import BadQuery, ReadOnlyViolation, UnsupportedValue
+from styx.relational import view as view_module
 from styx.relational.increment import incremented
 from styx.relational.view import Share
 from tests.relational.memory import Memory, done
@@ -108,6 +109,31 @@ def test_a_change_that_matters_to_no_view_writes_no_group(shop: Shop) -> None:
     done(orders.update(1, at=datetime(2026, 1, 1)))  # noqa: DTZ001 - the column is in no index
     after = {at: data for at, data in shop.memory.entries.items() if "view" in at[0]}
     assert all(after[at] is data for at, data in before.items())
+
+
+def test_what_a_change_of_a_row_adds() -> None:
+    operator = Operator("shop", key_type=int)
+    orders: Any = operator.table("orders", Order, key="id")
+    view = orders.view("v", group_by="seller", sum=("cents", "freight")).view_rule
+    row = Order(1, "s", cents=5, freight=Decimal(2))
+    assert view.shares(None, row) == [Share(("s",), (1, 5, Decimal(2)))]
+    assert view.shares(row, None) == [Share(("s",), (-1, -5, Decimal(-2)))]
+    assert view.shares(row, Order(1, "s", cents=7, freight=Decimal("2.5"))) == [Share(("s",), (0, 2, Decimal("0.5")))]
+    assert view.shares(row, Order(1, "s", cents=None, freight=Decimal(2))) == [Share(("s",), (0, -5, Decimal(0)))]
+    assert view.shares(Order(1, "s", cents=None), Order(1, "s", cents=0)) == []
+    assert view.shares(Order(1, None), Order(1, None, cents=7)) == []
+    assert view.shares(row, Order(1, None)) == [Share(("s",), (-1, -5, Decimal(-2)))]
+    assert view.shares(row, Order(1, "t")) == [Share(("s",), (-1, -5, Decimal(-2))), Share(("t",), (1, 0, Decimal(0)))]
+    with pytest.raises(UnsupportedValue, match="is too large"):
+        view.shares(row, Order(1, "s", cents=2**43 + 1))
+
+
+def test_more_groups_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view_module, "GROUPS_KEPT_MAX", 2)
+    shop = Shop()
+    for seller in "abcab":
+        shop.rows(shop.orders).put(Order(ord(seller), seller, cents=1))
+    assert [row[0] for row in shop.read(shop.open)] == ["a", "b", "c"]
 
 
 def test_a_group_without_rows_is_read_as_zeros(shop: Shop) -> None:

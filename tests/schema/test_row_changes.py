@@ -82,10 +82,12 @@ def test_rows_that_fit() -> None:
     assert findings.notes() == ["stored entities and rows checked: 2; all of them fit"]
 
 
-def test_a_column_with_a_default_is_read_as_it_is() -> None:
+def test_a_column_with_a_default_is_stored_with_it() -> None:
     app = app_of(WithPrice)
     assert found(app, stored(Item(1))).refusal() is None
-    assert not conversion(app, {"cart/items": stored(Item(1))}, Limits())
+    changed = conversion(app, {"cart/items": stored(Item(1))}, Limits(), 1)
+    assert changed.writes == {"cart/items": stored(WithPrice(1))}
+    assert not conversion(app, {"cart/items": stored(WithPrice(1))}, Limits(), 1)
 
 
 def test_a_dropped_column_is_told() -> None:
@@ -238,13 +240,13 @@ def test_a_table_that_is_gone_is_refused_unless_dropped_or_renamed() -> None:
 def test_conversion_drops_and_renames() -> None:
     rows = stored(Item(1))
     tables = {"cart/items": rows, "cart": {"a": b"\x01"}}
-    dropped = conversion(without_tables(["cart/items"]), tables, Limits())
+    dropped = conversion(without_tables(["cart/items"]), tables, Limits(), 1)
     assert not dropped.writes
     assert not dropped.renamed
     assert dropped.dropped == frozenset({"cart/items"})
     renamed = app_of(name="goods", was="items")
-    assert conversion(renamed, tables, Limits()).renamed == {"cart/items": "cart/goods"}
-    assert not conversion(renamed, {"cart/goods": rows}, Limits()), "a later deployment has nothing to rename"
+    assert conversion(renamed, tables, Limits(), 1).renamed == {"cart/items": "cart/goods"}
+    assert not conversion(renamed, {"cart/goods": rows}, Limits(), 1), "a later deployment has nothing to rename"
 
 
 def test_rows_in_both_tables_of_a_renaming_are_refused() -> None:
@@ -252,7 +254,7 @@ def test_rows_in_both_tables_of_a_renaming_are_refused() -> None:
     text = why(found(renamed, stored(Item(1)), goods=stored(Item(2))))
     assert "table 'cart/goods', to which it would be renamed, has rows already" in text
     with pytest.raises(NotConverted, match="has rows already"):
-        conversion(renamed, {"cart/items": stored(Item(1)), "cart/goods": stored(Item(2))}, Limits())
+        conversion(renamed, {"cart/items": stored(Item(1)), "cart/goods": stored(Item(2))}, Limits(), 1)
 
 
 def priced(old: Item) -> NeedsPrice:
@@ -265,17 +267,17 @@ def test_migrate_converts_rows_that_do_not_fit() -> None:
     findings = found(app, rows)
     assert findings.refusal() is None
     assert "table 'cart/items': converted by migrate=: 2" in findings.notes()
-    changed = conversion(app, {"cart/items": rows}, Limits())
+    changed = conversion(app, {"cart/items": rows}, Limits(), 1)
     assert changed.renamed == {"cart/items": "cart/goods"}
     new = stored(NeedsPrice(1, 10), NeedsPrice(2, 20))
     assert changed.writes == {"cart/goods": new}
-    assert not conversion(app, {"cart/goods": new}, Limits())
+    assert not conversion(app, {"cart/goods": new}, Limits(), 1)
 
 
 def test_the_last_number_of_a_table_goes_with_it() -> None:
     sequences = {("a", "table\titems"): b"\x05", ("a", "items"): b"\x06", ("b", "table\titems"): b"\x07"}
     tables = {"cart/items": stored(Item(1)), "cart/<sequences>": sequences}
-    renamed = conversion(app_of(name="goods", was="items"), tables, Limits())
+    renamed = conversion(app_of(name="goods", was="items"), tables, Limits(), 1)
     assert renamed.writes == {
         "cart/<sequences>": {
             ("a", "table\titems"): None,
@@ -284,7 +286,7 @@ def test_the_last_number_of_a_table_goes_with_it() -> None:
             ("b", "table\tgoods"): b"\x07",
         }
     }
-    dropped = conversion(without_tables(["cart/items"]), tables, Limits())
+    dropped = conversion(without_tables(["cart/items"]), tables, Limits(), 1)
     assert dropped.writes == {"cart/<sequences>": {("a", "table\titems"): None, ("b", "table\titems"): None}}
 
 

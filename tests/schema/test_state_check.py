@@ -70,7 +70,7 @@ class Data:
 
 
 def written(app: App, tables: dict[str, dict[str, bytes]]) -> dict[str, dict[Any, bytes]]:
-    changes = conversion(app, tables, Limits()).writes
+    changes = conversion(app, tables, Limits(), 1).writes
     return {name: {key: data for key, data in table.items() if data is not None} for name, table in changes.items()}
 
 
@@ -240,7 +240,7 @@ def test_migrate_is_for_what_is_not_read_whole() -> None:
     assert tables == before
     decode = app.operators["acc"].decode_state
     assert [decode(data) for data in {**tables["acc"], **new["acc"]}.values()] == [New(500, "EUR"), New(7, "USD")]
-    assert not conversion(app, new, Limits()), "what migrate gave is never converted again"
+    assert not conversion(app, new, Limits(), 1), "what migrate gave is never converted again"
 
 
 def test_migrate_is_for_what_would_be_dropped() -> None:
@@ -293,7 +293,7 @@ def test_a_migration_that_fails_names_the_entity(migrate: Callable[[Any], Any], 
     assert found.offenders == 1
     assert found.first[0].startswith(f"acc['a']{words}"), found.first
     with pytest.raises(NotConverted, match="acc"):
-        conversion(app_of(New, migrate), {"acc": {"a": msgspec.msgpack.encode(Old(5))}}, Limits())
+        conversion(app_of(New, migrate), {"acc": {"a": msgspec.msgpack.encode(Old(5))}}, Limits(), 1)
 
 
 def test_a_migration_that_is_not_deterministic_is_found() -> None:

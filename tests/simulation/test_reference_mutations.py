@@ -126,7 +126,7 @@ MUTATIONS: list[Mutation] = [
 FIRST: dict[Mutation, int] = {
     entries_are_set_and_do_not_count: 7,
     a_default_is_not_looked_for: 12,
-    a_rerun_reads_an_entitys_value_beside_a_function_on_it: 18,
+    a_rerun_reads_an_entitys_value_beside_a_function_on_it: 139,
 }
 """Seeds that notice these, which few do."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 
 import msgspec
 
 import styx
-from styx import App, Context, Event, Graph, Operator
+from styx import App, Context, Event, Graph, Operator, PartitionContext, Tumbling
 
 
 class Account(msgspec.Struct):
@@ -154,6 +155,26 @@ async def move(ctx: AccountContext) -> styx.Page[Movement]:
     await rows.select(first="1")  # wrong
     ctx.rows("movements")  # wrong
     return await rows.pages(size=5)
+
+
+days = Tumbling("number", timedelta(days=1))
+moved = movements.view("moved", group_by="number", max="amount")
+together = movements.view("together", group_by=("number", days), scope="partition")
+movements.view("wrong", group_by=7)  # wrong
+movements.view("wrong", scope="cluster")  # wrong
+
+
+@account.register
+async def most(ctx: AccountContext) -> int:
+    found: int = (await ctx.rows(moved).get(1)).count
+    return found
+
+
+@account.register_partition
+async def of_all(ctx: PartitionContext) -> int:
+    await ctx.rows(movements).get(1)  # wrong
+    found: int = (await ctx.rows(together).get((1, 2))).count
+    return found
 
 
 paid: Event[Decimal] = Event("paid", Decimal)
