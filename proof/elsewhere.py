@@ -77,7 +77,7 @@ def kinds_plan(seed: int) -> SimulationPlan:
         travels=rng.choice([0.5, 0.8]),
         odd=0.4,
         laters=0.3,
-        emits=0.0,
+        emits=0.3,
         lives=0.2,
         halts=rng.choice([0.0, 0.0, 0.3]),
         patch_rounds=rng.choice([(16, 8, 8), (16, 8, 8), (3, 2, 1), (1, 1, 1), (2, 1, 3)]),
