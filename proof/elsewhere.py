@@ -77,7 +77,7 @@ def kinds_plan(seed: int) -> SimulationPlan:
         travels=rng.choice([0.5, 0.8]),
         odd=0.4,
         laters=0.3,
-        emits=0.0,
+        emits=0.3,
         lives=0.2,
         crons=False,
         halts=rng.choice([0.0, 0.0, 0.3]),

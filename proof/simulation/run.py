@@ -139,7 +139,7 @@ class Simulation:
         before, remembered = self.state(), self._remembered()
         self._restart_everything()
         self.run_until(self.quiet, self.world.time.now_s + PATIENCE_S)
-        self.run_until(self._all_marked, self.world.time.now_s + PATIENCE_S)
+        self.run_until(self.all_marked, self.world.time.now_s + PATIENCE_S)
         after = self.state()
         same = cron_ticks.of_others if self.plan.crons else dict
         assert same(before) == same(after), "the state after a recovery differs from the state before it"
@@ -188,7 +188,7 @@ class Simulation:
             world.crash_worker(worker)
         self._heal()
 
-    def _all_marked(self) -> bool:
+    def all_marked(self) -> bool:
         """Behind the last events of every slot there is a mark, which is in the log."""
         return all(host.all_told and not host.unmarked for host in self.members())
 
@@ -411,14 +411,14 @@ _AS_WAS: Final[Mapping[str, Any]] = {}
 
 
 def replay_elsewhere(
-    report: SimulationReport, *, workers: int, arrival: int, app: App = chaos_app.app, pace: Mapping[str, Any] = _AS_WAS
+    report: SimulationReport, *, workers: int, arrival: int, app: App | None = None, pace: Mapping[str, Any] = _AS_WAS
 ) -> tuple[list[ReplyRecord], str]:
     """(replies sorted by sequence TID, state hash) of the replay; `report` is of a simulation with `keep_log`. `pace`
-    are other fields of the plan for the replay.
+    are other fields of the plan for the replay. Its events are checked to be those of the simulation.
     """
     assert report.requests, "the simulation must have been run with keep_log=True"
     plan = replace(report.plan, workers=workers, requests=0, faults=(), **pace)
-    simulation = Simulation(plan, app, f"elsewhere {arrival}", keep_log=True)
+    simulation = Simulation(plan, app or version_of_chaos(0, plan.emits > 0), f"elsewhere {arrival}", keep_log=True)
     world = simulation.world
     records = world.log.records
     for slot, timestamp_us, payload in report.requests:
@@ -431,6 +431,9 @@ def replay_elsewhere(
     asked = sum(delivery_name(reply.request_id) is None for reply in report.replies)
     simulation.run_until(lambda: world.log.replies >= asked, PATIENCE_S + report.epochs * EPOCH_S)
     simulation.run_until(simulation.quiet, world.time.now_s + PATIENCE_S)
+    if plan.emits:
+        simulation.run_until(simulation.all_marked, world.time.now_s + PATIENCE_S)
+        event_log.check_events([event_log.entries(records, slot) for slot in range(plan.slots)], report.history.emitted)
     replies = [decode_reply(r.payload) for slot in range(plan.slots) for r in records.read(Stream.REPLIES, slot, 0)]
     return sorted(replies, key=lambda reply: reply.sequence), state_hash(simulation.state())
 
