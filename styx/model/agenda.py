@@ -84,6 +84,11 @@ class AgendaEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
     cron: str = ""
 
 
+def called_key(entry: AgendaEntry) -> Key:
+    """The key that the call is for."""
+    return tuple(entry.key) if isinstance(entry.key, list) else entry.key  # msgpack has arrays only
+
+
 class _Due(msgspec.Struct, array_like=True, frozen=True, gc=False):
     due_us: int
     id: str

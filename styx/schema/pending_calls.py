@@ -6,7 +6,7 @@ A call was checked against the version that gave it. Another one may lack its fu
 from __future__ import annotations
 
 from styx.errors import FunctionTooLong, StyxError, describe
-from styx.model.agenda import AgendaEntry
+from styx.model.agenda import AgendaEntry, called_key
 from styx.model.app import App
 
 
@@ -17,7 +17,7 @@ def why_not_made(app: App, entry: AgendaEntry) -> str | None:
     if operator is None or not operator.has(entry.function):
         return f"{named}, which the new version does not have"
     try:
-        operator.check_key(tuple(entry.key) if isinstance(entry.key, list) else entry.key)
+        operator.check_key(called_key(entry))
     except FunctionTooLong:
         raise
     except Exception as error:  # noqa: BLE001 - a key type's own code can run here

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol, TypeVar
 from msgspec.structs import replace
 
 from styx.errors import FunctionTooLong, describe
-from styx.model.agenda import decode_entry
+from styx.model.agenda import called_key, decode_entry
 from styx.model.app import App
 from styx.model.cron import is_cron_key
 from styx.model.internal_operator import is_internal
@@ -212,7 +212,7 @@ class StateCheck:
                 if guard is None or called is None:
                     why = look(entry)
                 else:
-                    why = guard.run(called, entry.function, entry.key, look, entry)
+                    why = guard.run(called, entry.function, called_key(entry), look, entry)
             except FunctionTooLong as error:
                 self._does_not_end(name, key, error)
                 return
