@@ -27,11 +27,13 @@ async def page(request: object) -> FileResponse:
 @asynccontextmanager
 async def lifespan(web: Starlette) -> AsyncIterator[None]:
     async with client:
-        await client.call("stock", "chair", "add", 10, idempotency_key="the first ten chairs")
+        if client.entity("stock", "chair") is None:  # the first start
+            await client.call("stock", "chair", "add", 10)
         yield
 
 
 web = Starlette(routes=[Route("/", page), Mount("/", styx.asgi(client))], lifespan=lifespan)
 
 if __name__ == "__main__":
-    uvicorn.run(web, port=int(os.environ.get("PORT", "8000")))
+    # An open page holds its stream of events open: without a limit the server would wait for it to be closed.
+    uvicorn.run(web, port=int(os.environ.get("PORT", "8000")), timeout_graceful_shutdown=3)

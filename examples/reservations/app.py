@@ -85,8 +85,9 @@ async def tell(ctx: Context, event: OrderChanged) -> None:
     await ctx.call_external(send, event.email, f"Order {event.order} is {event.status}.")
 
 
-def send(to: str, text: str) -> None:
-    print(f"mail to {to}: {text}", flush=True)  # a mail server's client, in earnest
+def send(to: str, text: str, idempotency_key: str) -> None:
+    # A mail service's client, in earnest. A crash in its midst repeats the call with the same key, so it is one mail.
+    print(f"mail to {to}: {text}", flush=True)
 
 
 app = App("reservations", [stock, order, mail], events=[changed])

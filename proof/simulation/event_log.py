@@ -13,6 +13,9 @@ from styx.testing.history import SerializabilityViolation
 from styx.worker.emissions import event_digest
 from styx.worker.events import StandingEvent
 
+NAME = ""
+"""All events are in one log."""
+
 Entry = EventRecord | int
 """An event, or a mark: the epoch whose events all stand before it."""
 

@@ -190,7 +190,7 @@ class Simulation:
 
     def all_marked(self) -> bool:
         """Behind the last events of every slot there is a mark, which is in the log."""
-        return all(host.all_told and not host.unmarked for host in self.members())
+        return all(host.journal.all_told and not host.unmarked for host in self.members())
 
     def _all_answered(self) -> bool:
         return self.world.log.replies >= self.clients.expected
@@ -212,7 +212,7 @@ class Simulation:
                 and not host.core.backlog
                 and not host.core.unfinished
                 and cron_ticks.nothing_waits(host.core)
-                and host.all_told
+                and host.journal.all_told
                 for host in world.workers.values()
             )
         )
@@ -234,7 +234,7 @@ class Simulation:
             and not host.core.backlog
             and not host.core.unfinished
             and cron_ticks.nothing_waits(host.core)
-            and host.all_told
+            and host.journal.all_told
             for host in members
         )
 

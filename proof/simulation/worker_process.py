@@ -1,6 +1,6 @@
 """The simulated worker process: the product's host of its core, over a log, a store and links on virtual time.
 
-What it sends, appends and stores takes its time, and may never arrive.
+What it sends and stores takes its time, and may never arrive.
 """
 
 from __future__ import annotations
@@ -14,39 +14,32 @@ import msgspec
 
 from proof import spinning
 from proof.simulation import event_log
-from proof.simulation.external_calls import append_external, run_external
+from proof.simulation.external_calls import run_external
 from proof.simulation.network import NOTICE_S
 from proof.simulation.shared_log import Identity
 from proof.simulation.versions import number_of, runs_on, version_of_chaos
+from proof.simulation.worker_journal import SimulatedJournal
 from styx.coordinator.control_events import CodeTaken, WorkerBeat
 from styx.coordinator.control_events import Event as CoordinatorEvent
-from styx.host.ports import LogEnds, Objects, WorkerPorts
+from styx.host.ports import Objects, WorkerPorts
 from styx.host.worker_host import WorkerHost
 from styx.log.base import LogReader, LogTruncated, Stream
-from styx.messages import encode_reply
 from styx.model.app import App
 from styx.model.context import Context
 from styx.model.limits import CLOSED_PATIENCE, Limits
 from styx.protocol.frames import Frame
 from styx.protocol.messages import Broken, CheckState, Emitted, Recover, ToCoordinator, ToWorker
-from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, decode
 from styx.snapshot.load import Unusable, load_state
 from styx.store.base import Store
 from styx.worker.events import (
-    AppendEpochRecord,
-    AppendExternal,
-    AppendVerdicts,
     CallGivenUp,
     CheckFurther,
     CoordinatorSaid,
-    EmitEvents,
-    EmitReplies,
     Event,
     EventDiffers,
     FrameArrived,
     Halted,
     LoadState,
-    MarkEvents,
     NotResumed,
     Proceed,
     ReplyDiffers,
@@ -60,7 +53,6 @@ from styx.worker.events import (
     StateLoaded,
     StateUnusable,
     Step,
-    StoreSlots,
 )
 from styx.worker.given_replies import GivenReplies, given_replies
 from styx.worker.worker import Worker
@@ -75,10 +67,6 @@ TAKE_S = (0.003, 0.03, 0.3)
 """How long it tries a package at most, one of these."""
 CHECK_S = 0.01
 """How long it leaves a check of its state at most."""
-
-
-EVENTS_LOG = ""
-"""The log of events has no name: it has those of all."""
 
 T = TypeVar("T")
 _NOBODY = Recover(-1, {}, None)
@@ -119,6 +107,7 @@ class WorkerProcess:
         """What it does when the coordinator lets it go."""
         self._inbox: deque[Event] = deque()
         self.core = Worker(worker, app, n_slots, limits)
+        self.journal = SimulatedJournal(self)
         self._alarms = 0
         self._clock_error_us = CLOCK_STEP_US * (worker % 3) - CLOCK_BEHIND_US
         self._halts = Random(f"{self.name} halts")
@@ -130,13 +119,8 @@ class WorkerProcess:
         self._fed: dict[int, int] = {}
         self._fed_for = -1
         self._halted = False
-        self._emitted = 0
-        self._unacknowledged: dict[int, list[Callable[[], None]]] = {}
         self._connected = -1
         self._recovering: Recover | None = None
-        self._epochs_end = 0
-        self._reply_ends: dict[int, int] = {}
-        self._event_ends: dict[int, int] = {}
         self.unmarked = False
         """It has told that events are there without a mark, and has marked none since."""
         world.time.after(0.0, self._beat)
@@ -145,7 +129,7 @@ class WorkerProcess:
 
     def stores_in(self, store: Store) -> None:
         """Where its parts of snapshots go from now on; it loads from the deployment's store all the same."""
-        ports = WorkerPorts(self, self, Objects(store, self._submit), self, self, self, self)
+        ports = WorkerPorts(self, self.journal, Objects(store, self._submit), self, self, self, self)
         self._host = WorkerHost(self.core, ports, self.give)
 
     def crash(self) -> None:
@@ -311,91 +295,13 @@ class WorkerProcess:
         elif peer is not None:
             world.network.send(self.name, peer.name, peer.receive_frame, _encode(effect.frame))
 
-    def record(self, effect: AppendEpochRecord | AppendVerdicts, durable: Callable[[], None]) -> None:
-        """As `WorkerJournal.record`."""
-        log = self.world.log
-        record = decode(effect.payload)
-        if isinstance(record, EpochRecord):
-            self.world.passed_over += sum(len(batch.passed) for batch in record.batches)
-            pressure = self.core.pressure
-            self.world.small_epochs += pressure.settled < pressure.transactions_max
-
-        def arrived() -> None:
-            _, self._epochs_end = log.records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
-            durable()
-
-        log.append(
-            self.name,
-            effect.generation,
-            Stream.EPOCHS,
-            EPOCHS_PARTITION,
-            [effect.payload],
-            arrived,
-            self.identity,
-            self.refused(effect.generation),
-        )
-
-    def emit(self, effect: EmitReplies) -> None:
-        """As `WorkerJournal.emit`."""
-        payloads = [encode_reply(reply) for reply in effect.replies]
-        self._append(Stream.REPLIES, self._reply_partition(effect.slot), payloads, self._reply_ends)
-
-    def _append(self, stream: Stream, partition: int, payloads: list[bytes], ends: dict[int, int]) -> None:
-        """Appends what a snapshot waits for, and keeps where the partition ends behind it."""
-        waiting = self._unacknowledged
-        self._emitted += 1
-        number = self._emitted
-        waiting[number] = []
-
-        def arrived() -> None:
-            _, ends[partition] = self.world.log.records.bounds(stream, partition)
-            for then in waiting.pop(number):
-                then()
-
-        generation = self.core.generation
-        identity, refused = self.identity, self.refused(generation)
-        self.world.log.append(self.name, generation, stream, partition, payloads, arrived, identity, refused)
-
-    @property
-    def all_told(self) -> bool:
-        """Whether all replies that it has emitted are in the log: nobody waits for those of deliveries."""
-        return not self._unacknowledged
-
-    def emit_events(self, effect: EmitEvents) -> None:
-        """As `WorkerJournal.emit_events`."""
-        payloads = [event_log.encode(record) for record in effect.events]
-        self._append(Stream.EVENTS, effect.slot, payloads, self._event_ends)
-
-    def mark_events(self, effect: MarkEvents) -> None:
-        """As `WorkerJournal.mark_events`."""
-        self.unmarked = False
-        for slot in self.core.slots:
-            self._append(Stream.EVENTS, slot, [event_log.encode(effect.epoch)], self._event_ends)
-
-    def when_durable(self, then: Callable[[], None]) -> None:
-        """As `WorkerJournal.when_durable`."""
-        self._when_durable(then, self._emitted)
-
-    def _when_durable(self, then: Callable[[], None], last: int) -> None:
-        if not self.alive:
-            return
-        oldest = min((number for number in self._unacknowledged if number <= last), default=None)
-        if oldest is None:
-            then()
-        else:
-            self._unacknowledged[oldest].append(lambda: self._when_durable(then, last))
-
-    def _reply_partition(self, slot: int) -> int:
-        """Replies of several slots share a partition where clients choose it."""
-        return slot // 2 if self.world.plan.cluster else slot
-
     def load(self, wanted: LoadState, told: Callable[[StateLoaded | StateUnusable], None]) -> None:
         """As `Recovery.load`."""
         world = self.world
         if wanted.generation != self.core.generation:
             return
         self._fed = {}  # a consumer that seeks has nothing left over from before
-        self._unacknowledged = {}  # what an older generation sent has arrived by now, or never will
+        self.journal.begin()
 
         def load() -> StateLoaded | StateUnusable:
             try:
@@ -410,10 +316,7 @@ class WorkerProcess:
             if self.alive and wanted.generation == self.core.generation:
                 if not self._connects(wanted.generation):
                     return
-                records = world.log.records
-                _, self._epochs_end = records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
-                self._reply_ends = {p: records.bounds(Stream.REPLIES, p)[1] for p in range(self._n_slots)}
-                self._event_ends = {p: records.bounds(Stream.EVENTS, p)[1] for p in range(self._n_slots)}
+                self.journal.look_for_ends(self._n_slots)
                 if isinstance(answer, StateLoaded):
                     answer.outcomes = world.outcomes
                 told(answer)
@@ -429,7 +332,7 @@ class WorkerProcess:
         firsts = dict.fromkeys(wanted.slots, 0)
         for slot in [] if wanted.manifest is None else wanted.manifest.slots:
             if slot.part.slot in firsts:
-                firsts[slot.part.slot] = slot.part.events.get(EVENTS_LOG, 0)
+                firsts[slot.part.slot] = slot.part.events.get(event_log.NAME, 0)
         return event_log.standing(self.world.log.records, self.core.app, firsts)
 
     def _connects(self, generation: int) -> bool:
@@ -511,10 +414,6 @@ class WorkerProcess:
         """As `Findings.skipped`."""
         self.poison.append(effect)
 
-    def external(self, effect: AppendExternal, durable: Callable[[bytes | None], None]) -> None:
-        """As `WorkerJournal.external`."""
-        append_external(self, effect, durable)
-
     def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
         """As `External.run`."""
         run_external(self, wanted, ended)
@@ -528,15 +427,6 @@ class WorkerProcess:
     def _ring(self, alarm: int, told: Callable[[int], None]) -> None:
         if self.alive and alarm == self._alarms:
             told(max(0, self.world.log.timestamp_us + self._clock_error_us))
-
-    def ends(self, wanted: StoreSlots) -> LogEnds:
-        """As `WorkerJournal.ends`."""
-        slots, records = [each.slot for each in wanted.slots], self.world.log.records
-        events = {slot: {EVENTS_LOG: self._event_ends[slot]} for slot in slots}
-        if self.world.plan.cluster:
-            return LogEnds(self._epochs_end, {slot: dict(self._reply_ends) for slot in slots}, events)
-        _, epochs = records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
-        return LogEnds(epochs, {slot: {slot: records.bounds(Stream.REPLIES, slot)[1]} for slot in slots}, events)
 
     def _submit(
         self, what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None]

@@ -1,5 +1,5 @@
-"""The common part of all clients: `call` and `request` on top of `submit`, an entity to call functions of, the checks
-of arguments, and results as the called function declares them.
+"""The common part of all clients: `call` and `request` on top of `submit`, an entity to call functions of, and the
+checks of arguments.
 
 Each client sends requests in its own way.
 """
@@ -10,15 +10,13 @@ import re
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable
-from functools import lru_cache
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from styx.client.events import EventReader
 from styx.client.load import LoadTarget, load
 from styx.client.loaded import RowsOf
+from styx.client.typed_results import typed_result, typed_rows
 from styx.errors import BadArguments, BadKey, ConfigurationError, RequestRejected, StyxError
 from styx.messages import Reply, ReplyError
 from styx.model.app import App
@@ -38,16 +36,13 @@ from styx.model.function_spec import (
 from styx.model.inlet import PUBLISH, inlet_of
 from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
 from styx.model.operator import Operator as AnyOperator
-from styx.model.signature import Signature
 from styx.model.table_names import own_name, owner_of
 from styx.relational.table import Table
 from styx.values.codec import shown
-from styx.values.custom_types import dec_hook
 
 if TYPE_CHECKING:
     from styx.typed import Operator
 
-_FUNCTIONS_KEPT_MAX: Final = 1_000
 _VISIBLE = re.compile(rf"[\x21-\x7e]{{1,{IDEMPOTENCY_KEY_CHARS_MAX}}}+")
 
 K = TypeVar("K")
@@ -427,39 +422,6 @@ class RemoteClient(Client):
         Raises `RequestRejected`, `TransactionAborted`, and what `request` raises.
         """
         return typed_rows(table, (await self.read_rows(table, key, timeout=timeout)).unwrap())
-
-
-def typed_rows(table: TableLike, rows: list[Any]) -> list[Any]:
-    """`rows`, which travel as plain data, as objects of the table's row type, if the table is known here."""
-    if not isinstance(table, Table):
-        return rows
-    return msgspec.convert(rows, list[table.row_type.declared], dec_hook=dec_hook, str_keys=True)  # type: ignore[name-defined]
-
-
-def typed_result(function: Any, result: Any) -> Any:
-    """`result`, which travels as plain data, as the return annotation of `function` says, if that is a function.
-
-    It stays plain data where the annotation does not fit.
-    """
-    if isinstance(function, str) or not callable(function):
-        return result
-    declared = _declared(function)
-    if declared is Any or declared is None:
-        return result
-    for str_keys in (False, True):  # what came as JSON has no other keys
-        try:
-            return msgspec.convert(result, declared, dec_hook=dec_hook, str_keys=str_keys)
-        except Exception:  # noqa: BLE001 - a type's own code can run here, and an annotation is a wish, not a check
-            continue
-    return result
-
-
-@lru_cache(_FUNCTIONS_KEPT_MAX)
-def _declared(function: Callable[..., Any]) -> Any:
-    try:
-        return Signature(function.__name__, function).result_type
-    except Exception:  # noqa: BLE001 - it may be no registered function at all: the engine says so
-        return Any
 
 
 def check_timeout(timeout: float) -> float:

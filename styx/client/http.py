@@ -4,9 +4,6 @@ It never repeats a request by itself, because only the caller knows whether the 
 idempotency key is repeated, a few times, if the connection closes before the answer, as a kept-alive connection may
 when its gateway ends. Results have JSON's types: bytes arrive as base64, times as ISO 8601, NaN and the infinities as
 None.
-
-A bulk load's chunk is one message of encoded pairs, which the gateway sorts by slot. Its values travel as msgpack, so
-that JSON changes none of them. A chunk without an answer is sent again under the same idempotency key.
 """
 
 from __future__ import annotations
@@ -15,7 +12,7 @@ import asyncio
 import io
 import math
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any, Final, Self
 from urllib.parse import quote, urlsplit
 
@@ -42,27 +39,25 @@ from styx.client.credential import Credential, trusting
 from styx.client.events import EventReader, reader_of
 from styx.client.home import Home
 from styx.client.http_events import HttpEvents
-from styx.client.load import Chunk, LoadTarget, split_pair
-from styx.client.loaded import RowsOf, what_is_loaded
+from styx.client.http_load import ErrorBody, HttpLoadTarget, no_reply_in
+from styx.client.load import LoadTarget
+from styx.client.loaded import RowsOf
 from styx.errors import (
     BadArguments,
     ConfigurationError,
     InTransactionError,
-    LoadFailed,
     NotSent,
     OutcomeUnknown,
     RequestRejected,
     StyxError,
 )
 from styx.messages import REJECTION_CODES, Reply, ReplyError
-from styx.model.bulk_load import encode_pair, encode_pairs
 from styx.model.dead_list import DEAD_CALLS_DEFAULT, DeadCallsPage, page_of, parts_of
 from styx.model.entity_read import UNKNOWN_ENTITY
 from styx.model.event import Event
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
-from styx.model.partitioning import Key
 from styx.model.table_names import own_name, owner_of
-from styx.values.codec import encode_strict, shown
+from styx.values.codec import shown
 from styx.values.custom_types import enc_hook
 
 CONNECTIONS_MAX: Final = 256
@@ -73,17 +68,6 @@ ANSWER_MARGIN_SECONDS: Final = 0.5
 """How much longer than the gateway the client waits, so that it hears of a timeout with the request's id."""
 SENDS_MAX: Final = 3
 """How often a request with an idempotency key is sent before its caller hears of broken connections."""
-ATTEMPTS_MAX: Final = 8
-"""How often a chunk is sent before the load fails; the waits between add up to seven seconds."""
-MESSAGE_PAIRS_MAX: Final = 4_000
-"""Pairs of one message: the gateway makes several chunks of it, one for each slot at least."""
-
-REQUEST_TIMEOUT_STATUS: Final = 408
-"""The status of a proxy that waited in vain for a server, or for the rest of a request."""
-
-Post = Callable[[str, dict[str, str], bytes, float], Awaitable[tuple[int, bytes, str]]]
-"""(path, headers, body, timeout) to (status, body, request id)."""
-
 _WRITTEN_AT_ONCE_BYTES_MAX: Final = 64 * 1024
 _CODES_OF_REPLIES = REJECTION_CODES | {"aborted", UNKNOWN_ENTITY}
 _SKIPPED_HEADERS = ("User-Agent", "Accept", "Accept-Encoding")
@@ -95,12 +79,6 @@ _KEY_TYPES = {str: "str", int: "int", tuple: "tuple"}
 _encode = msgspec.json.Encoder(enc_hook=enc_hook).encode
 
 
-class _Error(msgspec.Struct):
-    code: str
-    message: str
-    type: str = ""
-
-
 class _Place(msgspec.Struct, frozen=True):
     id: int = 0
     epoch: int = 0
@@ -110,18 +88,11 @@ class _Place(msgspec.Struct, frozen=True):
 class _Body(msgspec.Struct):
     result: Any = None
     result_error: str = ""
-    error: _Error | None = None
+    error: ErrorBody | None = None
     transaction: _Place = _Place()
 
 
-class _LoadBody(msgspec.Struct):
-    loaded: int = 0
-    error: _Error | None = None
-    pair: int | None = None
-
-
 _decode = msgspec.json.Decoder(_Body).decode
-_decode_load = msgspec.json.Decoder(_LoadBody).decode
 
 
 class HttpClient(RemoteClient):
@@ -330,7 +301,7 @@ class HttpClient(RemoteClient):
         Of an operator or table given by name, the values must be what a state without a type may be.
         """
         self._check_open()
-        return _LoadTarget(self._post, operator, replace, timeout)
+        return HttpLoadTarget(self._post, operator, replace, timeout)
 
     def events(self, event: Event[Any] | str, *, after: str | None = None, follow: bool = True) -> EventReader:
         """As `Client.events`; an event that the app does not have is found when it is read (`RequestRejected`)."""
@@ -452,7 +423,7 @@ def _reply(status: int, data: bytes, request_id: str) -> Reply:
     try:
         body = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise _no_reply_in(status, shown(data), request_id) from None
+        raise no_reply_in(status, shown(data), request_id) from None
     place, error = body.transaction, body.error
     if error is None:
         if body.result_error:
@@ -463,51 +434,6 @@ def _reply(status: int, data: bytes, request_id: str) -> Reply:
     if error.code == "unknown":
         raise OutcomeUnknown(error.message, request_id)
     if error.code not in _CODES_OF_REPLIES:
-        raise _no_reply_in(status, f"{error.code}: {error.message}", request_id)
+        raise no_reply_in(status, f"{error.code}: {error.message}", request_id)
     reason = ReplyError(error.type or error.code, error.message, error.code)
     return Reply(None, reason, place.id, place.epoch, place.phase, request_id)
-
-
-class _LoadTarget(LoadTarget):
-    """All pairs are of one group: which slot a key belongs to is the gateway's knowledge."""
-
-    pairs_max = MESSAGE_PAIRS_MAX
-    attempts_max = ATTEMPTS_MAX
-
-    def __init__(self, post: Post, operator: OperatorLike | RowsOf, replace: bool, timeout: float) -> None:
-        loaded = self._loaded = what_is_loaded(operator, None, encode_strict)
-        self.operator = loaded.name
-        self._post = post
-        self._timeout = timeout
-        try:
-            rows = f"rows={quote(loaded.table, safe='')}&" if loaded.table else ""
-            self._path = f"/v1/{quote(loaded.operator, safe='')}?{rows}replace={'true' if replace else 'false'}"
-        except UnicodeEncodeError as error:
-            raise BadArguments(f"the operator's name is not valid Unicode: {error}") from None
-
-    def place(self, pair: Any) -> tuple[int, Key, bytes]:
-        key, value = split_pair(pair)
-        loaded = self._loaded
-        checked = check_key(loaded.declared or loaded.operator, key)
-        try:
-            return 0, checked, encode_pair(checked, loaded.encoded(checked, value))
-        except (UnicodeEncodeError, OverflowError) as error:
-            raise BadArguments(f"the key {shown(key)} cannot be sent: {error}") from None
-
-    async def send(self, chunk: Chunk) -> None:
-        headers = {"Content-Type": "application/msgpack", "Idempotency-Key": chunk.name}
-        status, data, _ = await self._post(self._path, headers, encode_pairs(chunk.pairs), self._timeout)
-        try:
-            answer = _decode_load(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise _no_reply_in(status, shown(data)) from None
-        error = answer.error
-        if error is not None:
-            raise LoadFailed(error.code, error.type or error.code, error.message, answer.loaded, index=answer.pair)
-
-
-def _no_reply_in(status: int, what: str, request_id: str = "") -> NotSent | OutcomeUnknown:
-    """The error for an answer that no gateway gives to a request; a server that refuses or redirects has not run it."""
-    why = f"status {status} without a reply: {what}; is there a gateway?"
-    refused = 300 <= status < 500 and status != REQUEST_TIMEOUT_STATUS
-    return NotSent(why) if refused else OutcomeUnknown(why, request_id)

@@ -26,11 +26,10 @@ from styx.client.base import (
     TableLike,
     check_timeout,
     not_open,
-    typed_result,
-    typed_rows,
 )
 from styx.client.events import EventReader
 from styx.client.home import check_process
+from styx.client.typed_results import typed_result, typed_rows
 from styx.messages import Reply
 from styx.model.bulk_load import LoadReport
 from styx.model.dead_list import DEAD_CALLS_DEFAULT, DeadCallsPage

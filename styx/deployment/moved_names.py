@@ -13,17 +13,16 @@ from typing import Any, Final
 
 _ROOMS: Final = {
     "styx.model": (
-        "app bulk_load context entity_handle entity_read execution function_log function_spec limits operator "
-        "partitioning placement signature user_frames waiting"
+        "app bulk_load context entity_handle entity_read execution function_log function_spec limits migration "
+        "operator partitioning placement signature user_frames waiting"
     ),
     "styx.values": "codec custom_types declared_types reading round_trip settled_types steady_text",
     "styx.process": "extras fsync ports runtime",
 }
 """Modules that release 0.1.0 had directly in `styx`, by their present folder."""
 _OTHERWISE: Final = {
-    "styx.client.base": "client.entity_handle client.typed_results",
+    "styx.client.base": "client.entity_handle",
     "styx.client.embedded": "client.embedded_sync",
-    "styx.client.http": "client.http_load",
     "styx.client.kafka.client": "client.kafka_load",
     "styx.client.sync": "client.loop_thread",
     "styx.embedded_engine.storage": "data_directory",
@@ -31,7 +30,6 @@ _OTHERWISE: Final = {
     "styx.model.execution": "own_generators",
     "styx.model.function_spec": "made_call",
     "styx.model.limits": "patience",
-    "styx.model.operator": "migration",
     "styx.model.partitioning": "key_space",
     "styx.native.compiled": "transaction_limits",
     "styx.native.form": "compiled",
@@ -53,8 +51,6 @@ _FROM_LOG: Final = {
 }
 """Names that the package `styx.log` had, by the module that has them."""
 MOVED_ATTRIBUTES: Final = {
-    "styx.client.http_load.HttpLoadTarget": "styx.client.http._LoadTarget",
-    "styx.client.http_load.no_reply_in": "styx.client.http._no_reply_in",
     "styx.client.kafka.KafkaClient": "styx.client.kafka.client.KafkaClient",
     "styx.entity_handle.EntityOfClient": "styx.client.base.EntityOfClient",
     "styx.entity_handle.EntityOfSyncClient": "styx.client.sync.EntityOfSyncClient",

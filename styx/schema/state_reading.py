@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from styx.errors import describe
-from styx.model.operator import Migration
+from styx.model.migration import Migration
 from styx.values.codec import TypedState, decode_plain
 
 _AT: Final = " - at `$"

@@ -27,7 +27,8 @@ from styx import (
 from styx.client import http
 from styx.client import load as load_module
 from styx.client.embedded import EmbeddedClient
-from styx.client.http import ATTEMPTS_MAX, SENDS_MAX, HttpClient
+from styx.client.http import SENDS_MAX, HttpClient
+from styx.client.http_load import ATTEMPTS_MAX
 from styx.errors import MAY_HAVE_RUN
 from styx.http.server import url_of
 from tests.gateway.fake_engine import FakeEngine, add, numbered, paired, shelf

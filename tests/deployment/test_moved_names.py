@@ -94,16 +94,13 @@ MERGED = {
     "styx.call_spec": "CallSpec",
     "styx.client.embedded_sync": "SyncEmbeddedClient embedded_sync",
     "styx.client.entity_handle": "EntityOfClient",
-    "styx.client.http_load": "ATTEMPTS_MAX MESSAGE_PAIRS_MAX REQUEST_TIMEOUT_STATUS Post",
     "styx.client.kafka_load": "LOAD_ATTEMPTS_MAX KafkaLoadTarget",
     "styx.client.loop_thread": "LoopThread",
-    "styx.client.typed_results": "typed_result",
     "styx.data_directory": "DataDirectory DataDirectoryInUse",
     "styx.garbage": "OLD_COLLECTIONS YOUNG_COLLECTIONS YOUNG_OBJECTS_MAX tune_collector",
     "styx.key_space": "KeySpace",
     "styx.log.writer": "COMMIT_RECORDS_MAX CHECKPOINT_BYTES Release Writer",
     "styx.made_call": "MadeCall",
-    "styx.migration": "Migration",
     "styx.own_generators": "with_own_generators",
     "styx.patience": (
         "CLOSED_PATIENCE END_SECONDS PEER_SECONDS REPLAY_PATIENCE STOP_SECONDS STUCK_SECONDS_MAX alive_seconds_max "

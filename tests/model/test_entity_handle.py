@@ -12,7 +12,7 @@ import pytest
 
 import styx
 from styx import App, Context, Operator, RequestRejected, TransactionAborted
-from styx.client.base import typed_result
+from styx.client.typed_results import typed_result
 from styx.errors import BadArguments
 from styx.model.entity_handle import EntityReference
 from styx.testing import embedded_cluster

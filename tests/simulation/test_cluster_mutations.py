@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from proof.simulation import shared_log, worker_process
 from proof.simulation.plan import Fault
+from proof.simulation.worker_journal import SimulatedJournal
 from styx.coordinator import coordinator, membership, state_checks
 from styx.coordinator.events import AppendNote, DeployWanted, NoteAppended, WorkerLeaving
 from styx.coordinator.generation import Phase
@@ -107,11 +108,11 @@ def workers_do_not_hold(patch: pytest.MonkeyPatch) -> None:
 
 def replies_are_searched_from_where_a_part_was_stored(patch: pytest.MonkeyPatch) -> None:
     def store_slots(self: WorkerHost, wanted: StoreSlots) -> None:
-        process, store = self._journal, self._objects.store
-        assert isinstance(process, worker_process.WorkerProcess)
+        journal, store = self._journal, self._objects.store
+        assert isinstance(journal, SimulatedJournal)
 
         def ended(parts: list[SlotPart]) -> None:
-            late = [replace(part, replies=dict(process._reply_ends)) for part in parts]
+            late = [replace(part, replies=dict(journal.reply_ends)) for part in parts]
             self._give(SlotPartsStored(wanted.generation, wanted.epoch, late))
 
         def failed(_: OSError) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from proof.simulation import event_log
-from proof.simulation.worker_process import WorkerProcess
+from proof.simulation.worker_journal import SimulatedJournal
 from styx.log.base import Stream
 from styx.model import emitting, event_place
 from styx.model.agenda import entry_id, entry_key
@@ -93,16 +93,17 @@ def events_do_not_wait_for_the_records(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_snapshot_does_not_wait_for_events(patch: pytest.MonkeyPatch) -> None:
-    def emit_events(self: WorkerProcess, effect: EmitEvents) -> None:
+    def emit_events(self: SimulatedJournal, effect: EmitEvents) -> None:
         def arrived() -> None:
-            _, self._event_ends[effect.slot] = log.records.bounds(Stream.EVENTS, effect.slot)
+            _, self.event_ends[effect.slot] = log.records.bounds(Stream.EVENTS, effect.slot)
 
         payloads = [event_log.encode(record) for record in effect.events]
-        log, generation = self.world.log, self.core.generation
-        place = (self.name, generation, Stream.EVENTS, effect.slot)
-        log.append(*place, payloads, arrived, self.identity, self.refused(generation))
+        host = self._host
+        log, generation = host.world.log, host.core.generation
+        place = (host.name, generation, Stream.EVENTS, effect.slot)
+        log.append(*place, payloads, arrived, host.identity, host.refused(generation))
 
-    patch.setattr(WorkerProcess, "emit_events", emit_events)
+    patch.setattr(SimulatedJournal, "emit_events", emit_events)
 
 
 def events_leave_as_they_come(patch: pytest.MonkeyPatch) -> None:
