@@ -1,6 +1,6 @@
 """The transcripts' commands, each a function of the cluster and the words after its name.
 
-cluster workers=N slots=N [interval=S] [wanted=N|auto] [control=1] [LIMIT=N …]
+cluster workers=N slots=N [interval=S] [wanted=N|auto] [control=1] [events=1] [LIMIT=N …]
                                                      new and started; interval: seconds between snapshots; wanted:
                                                      workers that share the slots, the others stand by; auto: all
 request ID KEY [local] [once=IDEMPOTENCY_KEY]: SCRIPT
@@ -60,7 +60,7 @@ from styx.worker.events import Step
 from tests.protocol import narration
 from tests.protocol.cluster import Cluster, script_request
 from tests.protocol.managed_cluster import ManagedCluster, is_told
-from tests.protocol.scripted_app import SLOT_COUNTS, app, entity, slot_digit, version
+from tests.protocol.scripted_app import SLOT_COUNTS, app, emitting, entity, slot_digit, version
 from tests.protocol.storage import Storage
 
 NO_SNAPSHOTS_S = 1e9
@@ -98,7 +98,9 @@ class Session:
         interval_s = options.pop("interval", NO_SNAPSHOTS_S)
         wanted = options.pop("wanted", workers)
         kind = ManagedCluster if options.pop("control", 0) else Cluster
+        versions = {0: emitting} if options.pop("events", 0) else {}
         self._cluster = kind(workers, slots, Limits(**options), interval_s, wanted)
+        self._cluster.versions.update(versions)
         run(self._cluster, "")
         self._cluster.trace = []
 

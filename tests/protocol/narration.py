@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from styx.coordinator import events as coordinator_events
-from styx.messages import ReplyRecord
+from styx.messages import EventRecord, ReplyRecord
 from styx.model.delivery import delivery_name
 from styx.protocol.frames import (
     Ack,
@@ -32,11 +32,13 @@ from styx.protocol.messages import (
     Commit,
     Conflicts,
     Done,
+    Emitted,
     EpochStarted,
     Join,
     Loaded,
     LockDecision,
     LockReport,
+    Mark,
     Recover,
     Resume,
     SlotsStored,
@@ -154,8 +156,8 @@ def to_coordinator(message: ToCoordinator) -> str:
         return loaded if until < 0 else f"{loaded}, recorded up to epoch {until}{_answered(message)}"
     if isinstance(message, SnapshotUnusable):
         return short_names(f"cannot load: {message.reason}")
-    if isinstance(message, EpochStarted):
-        return f"epoch {message.epoch} started"
+    if isinstance(message, EpochStarted | Emitted):
+        return f"epoch {message.epoch} {'started' if isinstance(message, EpochStarted) else 'has emitted'}"
     if isinstance(message, Done):
         return f"epoch {message.epoch} done" + _barrier(message)
     if isinstance(message, Conflicts):
@@ -212,6 +214,8 @@ def to_worker(message: ToWorker) -> str:
         return f"epoch {message.epoch} round {message.round}: {_verdict(message)}" + _then(message)
     if isinstance(message, CheckState):
         return "check no more state" if message.version is None else f"check all state for version {message.version}"
+    if isinstance(message, Mark):
+        return f"epoch {message.epoch} mark the events"
     assert isinstance(message, SnapshotEnded)
     return f"snapshot of epoch {message.epoch} {'complete' if message.complete else 'failed'}"
 
@@ -278,6 +282,10 @@ def reply(record: ReplyRecord) -> str:
     return f"{what} = {value} (epoch {record.epoch}, phase {record.phase}, t{record.tid}){repeated}"
 
 
+def _event(record: EventRecord) -> str:
+    return f"{_number(record.payload)} of {record.key} (epoch {record.epoch}, phase {record.phase}, t{record.tid})"
+
+
 def delta(changes: Delta) -> str:
     """The changes of user state in words; remembered replies are counted."""
     parts = [
@@ -315,6 +323,12 @@ def worker_effect(effect: worker_events.Effect) -> str:
         return f"appends t{effect.record.tid}'s {what}"
     if isinstance(effect, worker_events.RunExternal):
         return f"runs the external function of t{effect.tid}: {' '.join(map(str, effect.args))}"
+    if isinstance(effect, worker_events.EmitEvents):
+        return "emits " + "; ".join(map(_event, effect.events))
+    if isinstance(effect, worker_events.MarkEvents):
+        return f"marks the events up to epoch {effect.epoch}"
+    if isinstance(effect, worker_events.EventDiffers):
+        return f"finds another event of {effect.event} in the log of slot {effect.slot}"
     if isinstance(effect, worker_events.WakeAt):
         return f"wants to be woken at {_seconds(effect.due_us)}"
     if isinstance(effect, worker_events.CallGivenUp):

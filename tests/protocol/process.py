@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from proof.simulation import event_log
 from styx.coordinator.events import WorkerSaid
 from styx.host.ports import LogEnds, Objects, WorkerPorts
 from styx.host.worker_host import WorkerHost
@@ -108,7 +109,8 @@ class Process:
         self._cluster.put(f"{self.name} replies", self.text, deliver)
 
     def emit_events(self, effect: EmitEvents) -> None:
-        """The transcript says so."""
+        for record in effect.events:
+            self._storage.append(Stream.EVENTS, effect.slot, event_log.encode(record))
 
     def mark_events(self, effect: MarkEvents) -> None:
         """The transcript says so."""
@@ -125,6 +127,8 @@ class Process:
             try:
                 answer = load_state(wanted, self.core.n_slots, self._storage.log, self._storage.store)
                 answer.outcomes = self._storage.outcomes()
+                firsts = dict.fromkeys(wanted.slots, 0)
+                answer.emitted = event_log.standing(self._storage.log, self.core.app, firsts)
             except Unusable as error:
                 answer = StateUnusable(wanted.generation, str(error))
             loaded(answer)

@@ -13,6 +13,7 @@ An entity is a number. A script is steps separated by `;`, and runs on the entit
     look KEY (script)               as `ask`, of the read-only function; it ends a transaction that would write
     later KEY (script)              a call after commit
     after N KEY WORD (script)       a call N seconds later under the name WORD, tried twice, 10 seconds apart
+    emit WORD                       emits the event `told`, in a cluster with events=1
     cancel WORD                     withdraws that call; `it` becomes 1 if it still waited
     all WORD (script)               a call on all partitions, each of which asks the entity WORD and its number to run
                                     the script; `it` becomes the sum of the results
@@ -45,7 +46,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from proof.spinning import spin
-from styx import App, Context, Index, Operator, PartitionContext, Retry, between
+from styx import App, Context, Event, Index, Operator, PartitionContext, Retry, between
 from styx.model.partitioning import stable_hash
 
 SLOT_COUNTS = (1, 2, 3, 4)
@@ -76,6 +77,9 @@ def slot_digit(key: str) -> int:
 
 def _partition_key(key: str) -> int:
     return _PARTITION_KEYS[slot_digit(key)]
+
+
+told: Event[str] = Event("told", str)
 
 
 class Line(Struct):
@@ -130,6 +134,8 @@ async def everywhere(ctx: PartitionContext, script: str, word: str) -> int:
 
 
 app = App("scripted", [entity])
+emitting = App("scripted", [entity], events=[told])
+"""The same with the event, which asks for marks."""
 
 
 def version(kind: str, bound: int) -> App:
@@ -215,7 +221,7 @@ class _Interpreter:
     async def step(self, name: str, words: list[str], scripts: list[Script], it: int) -> int:
         if name in ("send", "ask", "look", "forever"):
             return await self._call(name, words[0], scripts, it)
-        if name in ("later", "after", "cancel"):
+        if name in ("later", "after", "cancel", "emit"):
             return await self._later(name, words, scripts, it)
         if name == "all":
             return sum(await self.ctx.call_all(entity, everywhere, (written(scripts[0]), words[0])))
@@ -227,13 +233,7 @@ class _Interpreter:
             spin(self.ctx, True)
         if name == "fail":
             raise Failed(words[0])
-        if name == "name":
-            await self.ctx.rows(names).insert(Named(*[int(word) for word in words]))
-            return it
-        if name == "unname":
-            await self.ctx.rows(names).delete(int(words[0]))
-            return it
-        if name in ("row", "take", "rows", "sum"):
+        if name in ("row", "take", "rows", "sum", "name", "unname"):
             return await self._rows(name, [int(word) for word in words], it)
         if name in ("account", "more", "close", "held", "accounts"):
             return await self._accounts(name, [int(word) for word in words], it)
@@ -241,7 +241,11 @@ class _Interpreter:
 
     async def _rows(self, name: str, numbers: list[int], it: int) -> int:
         rows = self.ctx.rows(lines)
-        if name == "row":
+        if name == "name":
+            await self.ctx.rows(names).insert(Named(*numbers))
+        elif name == "unname":
+            await self.ctx.rows(names).delete(*numbers)
+        elif name == "row":
             await rows.put(Line(*numbers))
         elif name == "take":
             await rows.delete(*numbers)
@@ -268,7 +272,9 @@ class _Interpreter:
 
     async def _later(self, name: str, words: list[str], scripts: list[Script], it: int) -> int:
         ctx = self.ctx
-        if name == "later":
+        if name == "emit":
+            ctx.emit(told, words[0])
+        elif name == "later":
             ctx.after_commit(entity, self.function, words[0], (written(scripts[0]),))
         elif name == "after":
             seconds, key, called = words
