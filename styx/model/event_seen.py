@@ -22,7 +22,7 @@ END: Final = "end"
 BEGINNING: Final = f"{'0' * 30}.{'0' * 8}"
 """The cursor before all events."""
 
-_CURSOR: Final = re.compile(r"[0-9a-f]{12}[0-3][01][0-9a-f]{16}(?:[0-9a-f]{2}){0,56}\.[0-9a-f]{8}", re.ASCII)
+_CURSOR: Final = re.compile(r"[0-9a-f]{12}[0-3][0-2][0-9a-f]{16}(?:[0-9a-f]{2}){0,56}\.[0-9a-f]{8}", re.ASCII)
 _EPOCH_DIGITS: Final = 12
 _YEAR_1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
