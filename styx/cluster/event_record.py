@@ -10,6 +10,7 @@ from styx.kafka.appends import NewRecord
 from styx.messages import EventRecord
 from styx.model import event_topic
 from styx.model.event import Event
+from styx.model.event_record import epoch_of
 
 CONTENT_TYPE: Final = b"application/json"
 
@@ -43,6 +44,10 @@ def mark_of(epoch: int) -> NewRecord:
 
 def id_of_record(record: Any) -> str | None:
     """The id of an event that was read from a topic of events; None for a mark, and for what is nothing of ours."""
-    return next(
-        (value.decode() for name, value in record.headers if name == event_topic.ID and value is not None), None
-    )
+    found = next((value for name, value in record.headers if name == event_topic.ID and value is not None), b"")
+    its_id = found.decode(errors="replace")
+    try:
+        epoch_of(its_id)
+    except ValueError:
+        return None  # anybody who may write to the topic can have put it there
+    return its_id

@@ -32,10 +32,17 @@ AT_ONCE: Final = 0
 """The due time of a call after commit: it is due as soon as it is there."""
 NAMED: Final = "@"
 """Begins the last part of a named entry's key; an entry without a name has its id there."""
+FIRST_RUN: Final = 0
+"""The execution step, whose writes are committed in phase 1."""
+LOCK_PHASE: Final = 1
+"""Phase 2."""
+LOCAL_PART: Final = 2
+"""Phase 3. These three are the parts of an epoch, in the serial order."""
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 PLACE_BYTES_MAX: Final = 64
 """Bytes of a place that stand in an id as they are. With the digest of a longer one, a request id has room."""
+PLACE_DIGEST_BYTES: Final = 16
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -152,14 +159,14 @@ def giver_of(key: tuple[str | int, ...]) -> tuple[Key, str]:
     return (entity[0] if len(entity) == 1 else entity), str(key[-1])
 
 
-def entry_id(epoch: int, behind: bool, tid: int, place: bytes, number: int) -> str:
-    """The id of the entry `number` of an invocation. Ids sort by epoch, then those of phase 3 `behind` the others, then
-    by transaction, place in it (`styx.model.serial_place`) and number. Among transactions that conflict this is the
-    serial order, for places of at most `PLACE_BYTES_MAX`.
+def entry_id(epoch: int, part: int, tid: int, place: bytes, number: int) -> str:
+    """The id of the entry `number` of an invocation. Ids sort by epoch, then by the `part` of it that commits
+    (`Environment.place`), then by transaction, place in it (`styx.model.serial_place`) and number. This is the serial
+    order, for places of at most `PLACE_BYTES_MAX`.
     """
     if len(place) > PLACE_BYTES_MAX:
-        place = place[:PLACE_BYTES_MAX] + blake2b(place, digest_size=16).digest()
-    return f"{epoch:012x}{'1' if behind else '0'}{tid:016x}{place.hex()}.{number:08x}"
+        place = place[:PLACE_BYTES_MAX] + blake2b(place, digest_size=PLACE_DIGEST_BYTES).digest()
+    return f"{epoch:012x}{part:d}{tid:016x}{place.hex()}.{number:08x}"
 
 
 # What functions say ----------------------------------------------------------------------------------------

@@ -72,8 +72,8 @@ class Environment:
     tid: int
     timestamp_us: int
 
-    def place(self) -> tuple[int, bool]:
-        """(the epoch that the transaction is in, whether it runs in phase 3)."""
+    def place(self) -> tuple[int, int]:
+        """(the epoch that the transaction is in, the part of it: `FIRST_RUN`, `LOCK_PHASE` or `LOCAL_PART`)."""
         raise NotImplementedError
 
     def add_line(self, line: Line) -> None:

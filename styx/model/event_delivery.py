@@ -19,7 +19,7 @@ from styx.model.function_reference import FunctionReference
 from styx.model.function_spec import QUEUE_FUNCTION, FunctionSpec
 from styx.model.giving import checked_call, may_write, put_entry
 from styx.model.graph_place import full_name
-from styx.model.lane import group_text, holder, lane_name, mark
+from styx.model.lane import group_text, holder, lane_name
 from styx.model.subscription import Subscription, named
 
 if TYPE_CHECKING:
@@ -119,13 +119,11 @@ def _give(context: Context, subscription: Subscription, key: Any, value: Any) ->
 def _put(context: Context, function: FunctionSpec, key: Any, params: bytes, retry: Retry, lane: str) -> None:
     pause_us = microseconds(retry.first)
     put_entry(context, AT_ONCE, function.operator, function.name, key, params, retry.attempts, pause_us, lane=lane)
-    mark(context, lane)
 
 
 async def queue(ctx: Context, function: str, key: Any, params: bytes, attempts: int, pause_us: int, lane: str) -> None:
     """The built-in function that gives a call of its operator in a lane of a group, on the entity that holds it."""
     put_entry(ctx, AT_ONCE, ctx.operator, function, key, params, attempts, pause_us, lane=lane)
-    mark(ctx, lane)
 
 
 def queue_functions(subscribers: Mapping[str, tuple[Subscription, ...]]) -> dict[Subscription, FunctionSpec]:

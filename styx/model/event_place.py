@@ -62,9 +62,9 @@ ELSEWHERE: Final = InternalOperator(_NAME, str, KeySpace(_NAME, KeyType(str), No
 def emit_here(context: Context, emitted: EmittedEvent) -> None:
     """Writes an event, which was checked, of the context's entity."""
     env = context._env
-    epoch, behind = env.place()
+    epoch, part = env.place()
     context._ids += 1
-    its_id = entry_id(epoch, behind, env.tid, serial_place(context), context._ids)
+    its_id = entry_id(epoch, part, env.tid, serial_place(context), context._ids)
     cell = context._cell.sibling(env, events_of(context._spec.operator), entry_key(context._key, its_id))
     cell.write(context._chain, encode_emitted(emitted))
 

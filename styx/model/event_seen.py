@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from styx.errors import BadArguments
+from styx.model.agenda import PLACE_BYTES_MAX, PLACE_DIGEST_BYTES
 from styx.values.codec import shown
 
 END: Final = "end"
@@ -22,7 +23,8 @@ END: Final = "end"
 BEGINNING: Final = f"{'0' * 30}.{'0' * 8}"
 """The cursor before all events."""
 
-_CURSOR: Final = re.compile(r"[0-9a-f]{12}[0-3][01][0-9a-f]{16}(?:[0-9a-f]{2}){0,56}+\.[0-9a-f]{8}", re.ASCII)
+_PLACE: Final = f"(?:[0-9a-f]{{2}}){{0,{PLACE_BYTES_MAX + PLACE_DIGEST_BYTES}}}+"
+_CURSOR: Final = re.compile(rf"[0-9a-f]{{12}}[0-3][0-2][0-9a-f]{{16}}{_PLACE}\.[0-9a-f]{{8}}", re.ASCII)
 _EPOCH_DIGITS: Final = 12
 _YEAR_1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

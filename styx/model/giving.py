@@ -95,9 +95,9 @@ def put_entry(
 def new_id(context: Context, lane: str = "") -> str:
     """The id of the next entry that the function gives, in a `lane` if there is one."""
     env, place = context._env, serial_place(context)
-    epoch, behind = env.place()
+    epoch, part = env.place()
     context._ids += 1
-    its_id = entry_id(epoch, behind, env.tid, place, context._ids)
+    its_id = entry_id(epoch, part, env.tid, place, context._ids)
     if not lane:
         return its_id
     if len(place) > PLACE_BYTES_MAX:

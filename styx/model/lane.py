@@ -5,9 +5,8 @@ one of a lane is taken when the delivery before has ended for good: made, or giv
 (`styx.state.due_calls`). So whoever sees what one of them has done sees what all earlier ones have done, wherever they
 went. Lanes do not wait for each other.
 
-Ids are in the serial order only among transactions that conflict. So an entry that is given in a lane is also a write
-of one mark of the lane, to a table that keeps nothing: of two transactions that give to a lane, the later one runs
-behind the other. A lane is held by the entity that gives, or by one entity for a whole group of givers.
+Ids are in the serial order, so transactions that give to one lane are in no conflict. A lane is held by the entity that
+gives, or by one entity for a whole group of givers.
 """
 
 from __future__ import annotations
@@ -16,16 +15,11 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 from styx.errors import BadKey
-from styx.model.agenda import entry_key
 from styx.model.event_place import text_of
 from styx.values.codec import shown
 
 if TYPE_CHECKING:
-    from styx.model.context import Context
     from styx.model.operator import Operator
-
-LANES_SUFFIX: Final = "/<lanes>"
-"""Follows the operator's name in the name of the table for the marks of its entities' lanes, which no slot keeps."""
 
 _MARK: Final = "~"
 """Stands before the lane in the id of an entry, and in no other id."""
@@ -40,17 +34,6 @@ def lane_of(its_id: str) -> str:
 def in_lane(its_id: str, lane: str) -> str:
     """The id of an entry that is to be in a lane."""
     return its_id + _MARK + lane
-
-
-def lanes_of(operator: str) -> str:
-    """The table for the marks of the lanes that the operator's entities hold."""
-    return operator + LANES_SUFFIX
-
-
-def mark(context: Context, lane: str) -> None:
-    """The context's transaction gives to the lane that its entity holds."""
-    table = lanes_of(context._spec.operator)
-    context._cell.sibling(context._env, table, entry_key(context._key, lane)).write(context._chain, b"")
 
 
 def lane_name(*what: str) -> str:

@@ -15,6 +15,7 @@ from styx.errors import UnsupportedValue
 from styx.model.agenda import (
     AT_ONCE,
     ATTEMPTS_MAX,
+    FIRST_RUN,
     AgendaEntry,
     agenda_of,
     decode_entry,
@@ -150,9 +151,9 @@ def begin_life(context: Context, last: str, life: Life) -> None:
 def _live(context: Context, operator: str, key: Any, last: str, life: Life) -> None:
     env = context._env
     now_us = env.timestamp_us
-    epoch, behind = env.place()
+    epoch, part = env.place()
     context._ids += 1
-    its_id = entry_id(epoch, behind, env.tid, context._path, context._ids)
+    its_id = entry_id(epoch, part, env.tid, context._path, context._ids)
     entry = _ending(now_us + life.ttl_us, its_id, now_us, operator, key, life)
     _cell_of(context, operator, key, last).write(context._chain, encode_entry(entry))
 
@@ -162,7 +163,7 @@ def first_entry(table: str, key: tuple[str | int, ...], operator: str, entity: A
     the worker was told the time, begins the life. So no clock is needed where it is made, and it is the same however
     often it is made.
     """
-    return _ending(LONG_AGO_US, entry_id(0, False, 0, _encode([table, key]), 0), AT_ONCE, operator, entity, life)
+    return _ending(LONG_AGO_US, entry_id(0, FIRST_RUN, 0, _encode([table, key]), 0), AT_ONCE, operator, entity, life)
 
 
 def _ending(due_us: int, its_id: str, given_us: int, operator: str, entity: Any, life: Life) -> AgendaEntry:

@@ -3,10 +3,9 @@
 The table `cart` holds the values of the operator's entities, `cart/<sequences>` their sequences, `cart/<agenda>` the
 calls that they gave for later, `cart/<dead>` those of them that were given up, `cart/items` the rows of the declared
 table `items`, and `cart/<view open>` those of the view `open`, which the engine makes of other rows. What they emit is
-written to `cart/<events>`, which no slot keeps: a commit hands it on; nor does it keep `cart/<lanes>`. No operator's
-name has a `/`, and no declared table has a `<` in its name. The key of all but a value begins with its entity's key. An
-entity *has state* if it has any of these: then it must be found again, and its operator must stay. Only values count as
-entities.
+written to `cart/<events>`, which no slot keeps: a commit hands it on. No operator's name has a `/`, and no declared
+table has a `<` in its name. The key of all but a value begins with its entity's key. An entity *has state* if it has
+any of these: then it must be found again, and its operator must stay. Only values count as entities.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from styx.model.agenda import AGENDA_SUFFIX, DEAD_SUFFIX
 from styx.model.event import EVENTS_SUFFIX
-from styx.model.lane import LANES_SUFFIX
 from styx.model.sequence import SEQUENCES_SUFFIX
 from styx.values.codec import shown
 
@@ -24,8 +22,8 @@ if TYPE_CHECKING:
     from styx.model.operator import Operator
 
 _SEPARATOR: Final = "/"
-_NO_ROWS: Final = (SEQUENCES_SUFFIX, AGENDA_SUFFIX, DEAD_SUFFIX, EVENTS_SUFFIX, LANES_SUFFIX)
-_NO_RANGES: Final = (SEQUENCES_SUFFIX, AGENDA_SUFFIX, EVENTS_SUFFIX, LANES_SUFFIX)
+_NO_ROWS: Final = (SEQUENCES_SUFFIX, AGENDA_SUFFIX, DEAD_SUFFIX, EVENTS_SUFFIX)
+_NO_RANGES: Final = (SEQUENCES_SUFFIX, AGENDA_SUFFIX, EVENTS_SUFFIX)
 _VIEW: Final = "/<view "
 NAMES_KNOWN_MAX: Final = 10_000
 """Names of tables of which it is kept whether they hold rows."""
@@ -80,11 +78,6 @@ def holds_dead(table: str) -> bool:
 def holds_events(table: str) -> bool:
     """Whether the table takes events that are emitted, and keeps nothing."""
     return table.endswith(EVENTS_SUFFIX)
-
-
-def holds_lanes(table: str) -> bool:
-    """Whether the table takes marks of lanes, and keeps nothing."""
-    return table.endswith(LANES_SUFFIX)
 
 
 def has_ranges(table: str) -> bool:

@@ -1,14 +1,11 @@
-"""Tables that keep nothing.
-
-The table that the emissions of an operator's entities are written to: it keeps nothing, and hands on what a commit
-writes. So it is in no snapshot, and a read finds nothing. A mark of a lane is written so that transactions conflict,
-and is of no use behind a commit.
+"""The table that the emissions of an operator's entities are written to: it keeps nothing, and hands on what a commit
+writes. So it is in no snapshot, and a read finds nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from styx.state.table import Table
 
@@ -40,19 +37,3 @@ class EmissionTable(Table):
         """Hands them on."""
         for key, value in writes.items():
             self.write(epoch, key, value)
-
-
-class ForgetfulTable(Table):
-    """Takes marks of lanes."""
-
-    __slots__ = ()
-
-    def write(self, epoch: int, key: Any, value: bytes | None) -> None:
-        """Forgets it."""
-
-    def commit(self, epoch: int, writes: Mapping[Any, bytes | None]) -> None:
-        """Forgets them."""
-
-
-FORGETFUL: Final = ForgetfulTable({}, -1)
-"""Has no state, so one is enough."""

@@ -11,14 +11,13 @@ from styx.model.table_names import (
     holds_agenda,
     holds_dead,
     holds_events,
-    holds_lanes,
     holds_rows,
     holds_values,
     owner_of,
 )
 from styx.relational.index_range import TableIndex
 from styx.state.due_calls import DueCalls
-from styx.state.emissions import FORGETFUL, Emission, EmissionTable
+from styx.state.emissions import Emission, EmissionTable
 from styx.state.table import NEWEST, Changes, Table, without_deleted
 
 IDEMPOTENCY_TABLE: Final = "\0idempotency"
@@ -67,8 +66,6 @@ class SlotState:
         table = self.tables.get(operator)
         if table is None and holds_events(operator):
             return self._table_of_events(operator)
-        if table is None and holds_lanes(operator):
-            return FORGETFUL
         if table is None:
             table = self.tables[operator] = Table({}, -1)
             if holds_agenda(operator):

@@ -45,7 +45,6 @@ from styx.model.table_names import (
     entry_name,
     holds_agenda,
     holds_events,
-    holds_lanes,
     holds_rows,
     holds_values,
     holds_view,
@@ -79,7 +78,6 @@ class Place(NamedTuple):
 
 
 NO_PLACE: Final = Place(0, 0)
-LOCAL_PHASE: Final = 3
 _UNWRITTEN: Final = object()
 _NO_EXTERNALS: Mapping[bytes, ExternalResult] = {}
 
@@ -245,7 +243,7 @@ class SerialReference:
                 state.pop(entity, None)
             elif holds_events(entity[0]):
                 self._emit(entity, data)
-            elif not holds_lanes(entity[0]):
+            else:
                 state[entity] = data
                 if holds_agenda(entity[0]):
                     self.given[due_of(data)[1]] = entity
@@ -362,8 +360,8 @@ class _Transaction(Environment):
         self.chain = b""
         self.stack: list[_Running] = []
 
-    def place(self) -> tuple[int, bool]:
-        return self._place.epoch, self._place.phase == LOCAL_PHASE
+    def place(self) -> tuple[int, int]:
+        return self._place.epoch, max(0, self._place.phase - 1)  # what phases 0 and 1 have run is of the first run
 
     def execute(self, root: _Call) -> bytes:
         """Runs everything and returns the root's result; raises `_Ended` at the first error."""

@@ -47,14 +47,14 @@ class Emissions:
         """
         self.standing = {its_id: stands for its_id, stands in emitted.items() if epoch_of(its_id) > epoch}
 
-    def begin(self, epoch: int, replayed: bool) -> None:
+    def replayed(self) -> list[Effect]:
+        """All recorded epochs have closed: reports what stands and no replay has emitted."""
+        standing, self.standing = self.standing, {}
+        return [EventDiffers(stands.slot, stands.event, its_id, None) for its_id, stands in standing.items()]
+
+    def begin(self, epoch: int) -> None:
         """The events that follow belong to `epoch`."""
         assert not self._by_slot, "an epoch began before the last one's events were taken"
-        if self.standing and not replayed:
-            # All that stands was emitted in epochs that were recorded, and all of these have run again.
-            for its_id, stands in self.standing.items():
-                self._differing.append(EventDiffers(stands.slot, stands.event, its_id, None))
-            self.standing = {}
         self._epoch = epoch
         self.any = False
 

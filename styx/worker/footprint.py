@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from styx.model.access import Access
+from styx.model.agenda import FIRST_RUN, LOCAL_PART, LOCK_PHASE
 from styx.model.app import App
 from styx.model.cell import Cell, Environment
 from styx.model.context import PATH_STEP_BYTES
@@ -275,7 +276,8 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     it has no cells. `pending_external` is the external call that the transaction has to wait for. `accesses`
     are the accesses to many entities at once, which have no cells. `here` is the slot itself, None if no function runs,
     and `local` its entities in phase 3. `rows` are the rows and ranges of the transaction here, None if there are none.
-    `together` are the paths of the partition functions here that run at once with others.
+    `together` are the paths of the partition functions here that run at once with others. `again`: it runs in the lock
+    phase.
     Four fields belong to the last run: `raised` is its first exception in serial order, `lines` are the lines that its
     functions logged, `siblings` are the entries that a re-run touched although no invocation is on them, and `beside`
     what an unchanged one wrote to them.
@@ -305,13 +307,14 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     beside: Writes | None = None
     rows: TransactionRows | None = None
     together: set[bytes] | None = None
+    again: bool = False
 
-    def place(self) -> tuple[int, bool]:
+    def place(self) -> tuple[int, int]:
         """As `Environment.place`."""
         if self.local is not None:
-            return self.local.epoch, True
+            return self.local.epoch, LOCAL_PART
         assert self.here is not None, "a transaction without a slot has no place"
-        return self.here.epoch, False
+        return self.here.epoch, LOCK_PHASE if self.again else FIRST_RUN
 
     def add_line(self, line: Line) -> None:
         """As `Environment.add_line`."""
@@ -321,7 +324,8 @@ class Footprint(msgspec.Struct, Environment, eq=False):
         self.lines.add(line)
 
     def run_again(self) -> None:
-        """Drops what is left of the run before."""
+        """Drops what is left of the run before: from now on it is in the lock phase."""
+        self.again = True
         self.raised = None
         self.lines = None
         self.siblings = None

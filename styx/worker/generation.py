@@ -90,14 +90,23 @@ class Generation:
 
     def begin_marks(self) -> list[Effect]:
         """The generation has its state: the last one may have ended before its last events were marked."""
-        return [] if self.marks is None else self.marks.begin(self.epoch)
+        return [] if self.marks is None else [*self._never_emitted(), *self.marks.begin(self.epoch)]
 
     def mark(self, wanted: Mark | None) -> list[Effect]:
         """The marks in the logs of events, now that the coordinator wants one, or that the epoch has closed."""
         marks, emissions = self.marks, self.replies.emissions
         assert marks is not None, "an app without events has no marks"
         assert emissions is not None, "an app without events has no marks"
-        return marks.closed(self.epoch, emissions.any) if wanted is None else marks.wanted(wanted.epoch)
+        if wanted is not None:
+            return marks.wanted(wanted.epoch)
+        return [*self._never_emitted(), *marks.closed(self.epoch, emissions.any)]
+
+    def _never_emitted(self) -> list[Effect]:
+        """Reports of events that stand in the logs and are of no replayed epoch, when the last one has closed: a
+        recovery has not ended well before it knows that there are none.
+        """
+        emissions = self.replies.emissions
+        return [] if emissions is None or self.epoch < self.recorded_until else emissions.replayed()
 
 
 def to_be_loaded(

@@ -46,7 +46,7 @@ class Replies:
         self._epoch = epoch
         self.n_bytes = 0
         if self.emissions is not None:
-            self.emissions.begin(epoch, replayed)
+            self.emissions.begin(epoch)
 
     def add(self, roots: Iterable[RootTransaction], phase: int) -> None:
         """Makes the replies of transactions and of the repetitions that waited for them, and takes the events that the

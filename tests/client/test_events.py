@@ -26,7 +26,8 @@ from styx.errors import (
     RequestRejected,
     StyxError,
 )
-from styx.model.event_seen import BEGINNING, EventMessage, checked_cursor
+from styx.model.agenda import FIRST_RUN, LOCAL_PART, LOCK_PHASE, entry_id
+from styx.model.event_seen import BEGINNING, EventMessage, checked_cursor, cursor_of
 from styx.testing import embedded_cluster
 from tests.embedded.event_app import Noted, Paid, shop
 from tests.gateway.running import running
@@ -50,11 +51,11 @@ NO_CURSORS: list[Any] = [
     "x" + CURSOR,
     CURSOR.replace("7", "G"),
     CURSOR[:12] + "4" + CURSOR[13:],
-    CURSOR[:13] + "2" + CURSOR[14:],
+    CURSOR[:13] + "3" + CURSOR[14:],
     CURSOR.replace(".", ","),
     CURSOR[:-1],
     CURSOR + "\n",
-    f"{'0' * 30}{'00' * 57}.00000001",
+    f"{'0' * 30}{'00' * 81}.00000001",
 ]
 NO_EVENTS: list[Any] = [None, "", 5, b"order-paid", ["order-paid"], Paid, Paid(1), shop(), "x" * 101, Operator("order")]
 
@@ -96,6 +97,13 @@ def test_what_is_no_cursor_is_refused(after: Any) -> None:
 @pytest.mark.parametrize("after", [None, "end", CURSOR, BEGINNING, message(3).cursor])
 def test_cursors(after: Any) -> None:
     assert checked_cursor(after) == after
+
+
+@pytest.mark.parametrize("part", [FIRST_RUN, LOCK_PHASE, LOCAL_PART])
+@pytest.mark.parametrize("depth", range(0, 2_000, 7))
+def test_the_cursor_of_every_event_is_one(depth: int, part: int) -> None:
+    cursor = cursor_of(2**40, 3, entry_id(2**40, part, 2**63 - 1, bytes(2 * depth), 2**31))
+    assert checked_cursor(cursor) == cursor
 
 
 @pytest.mark.parametrize("event", NO_EVENTS, ids=range(len(NO_EVENTS)))

@@ -41,6 +41,22 @@ async def update(ctx: Context, product: str) -> int:
     return price
 
 
+@seller.register
+async def learn(ctx: Context) -> None:
+    await ctx.put(1)
+
+
+@seller.register
+async def report(ctx: Context, product: str, price: int) -> None:
+    if await ctx.get(0):
+        ctx.emit(priced, Priced(product, price))
+
+
+@seller.register
+async def announce(ctx: Context, product: str, price: int) -> None:
+    ctx.emit(priced, Priced(product, price))
+
+
 @copy.on(
     priced,
     key=lambda event: event.product,
@@ -99,6 +115,19 @@ async def test_a_reader_sees_a_beginning_of_the_group() -> None:
             kept = cluster.entity("copy", f"p{number}") or []
             assert kept == sorted(kept)
         assert cluster.entity("copy", "others") == list(range(1, 61))
+
+
+async def test_what_runs_again_and_only_then_emits_is_handled_behind_the_others() -> None:
+    """The lock phase is behind phase 1 in the serial order, also for a lower transaction id."""
+    async with embedded_cluster(app, n_slots=3) as cluster:
+        requests = [("learn", ()), ("report", ("p1", 1)), ("announce", ("p1", 2))]
+        replies = [cluster.submit("seller", "eve", function, *arguments) for function, arguments in requests]
+        places = [(reply.epoch, reply.phase, reply.tid) for reply in [await reply for reply in replies]]
+        assert places == [(0, 1, places[0][2]), (0, 2, places[1][2]), (0, 1, places[2][2])]
+        assert places[1][2] < places[2][2]
+        await cluster.advance(timedelta(seconds=1))
+        assert cluster.entity("copy", "p1") == [2, 1]
+        assert cluster.entity("copy", "others") == [2, 1]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -6,7 +6,7 @@ import pytest
 
 from styx import Event
 from styx.messages import EventRecord
-from styx.model.agenda import entry_id, entry_key
+from styx.model.agenda import FIRST_RUN, entry_id, entry_key
 from styx.model.event import EmittedEvent, encode_emitted
 from styx.state.slot_state import SlotState
 from styx.state.table import NEWEST
@@ -24,10 +24,10 @@ class World:
     def __init__(self) -> None:
         self.slot = Slot(2)
         self.emissions = Emissions({"paid": PAID}, {2: self.slot})
-        self.emissions.begin(5, replayed=True)
+        self.emissions.begin(5)
 
     def emit(self, tid: int, value: int, number: int = 1, key: str = "a") -> str:
-        its_id = entry_id(5, False, tid, b"", number)
+        its_id = entry_id(5, FIRST_RUN, tid, b"", number)
         data = encode_emitted(EmittedEvent("paid", 1, "shop", 7, PAID.encode(value)))
         self.slot.table(TABLE).write(5, entry_key(key, its_id), data)
         return its_id
@@ -75,8 +75,7 @@ def test_what_stands_in_the_log_is_not_handed_on_again(world: World) -> None:
     world.emissions.load({stands: StandingEvent(2, "paid", event_digest(b"2"))}, 4)
     world.emissions.collect(1)
     assert [record.tid for record in world.events()] == [8]
-    world.emissions.begin(6, replayed=False)
-    assert world.emissions.take() == []
+    assert world.emissions.replayed() == []
 
 
 def test_another_value_than_stands_is_told_and_does_not_leave(world: World) -> None:
@@ -89,18 +88,18 @@ def test_another_value_than_stands_is_told_and_does_not_leave(world: World) -> N
     assert differs.record is not None
 
 
-def test_what_no_replay_emits_is_told_when_new_epochs_begin(world: World) -> None:
-    lost, old = entry_id(6, False, 4, b"", 1), entry_id(4, False, 4, b"", 1)
+def test_what_no_replay_emits_is_told_when_the_replay_has_ended(world: World) -> None:
+    lost, old = entry_id(6, FIRST_RUN, 4, b"", 1), entry_id(4, FIRST_RUN, 4, b"", 1)
     world.emissions.load({lost: StandingEvent(2, "paid", b""), old: StandingEvent(2, "paid", b"")}, 4)
     world.emissions.collect(1)
-    world.emissions.begin(6, replayed=True)
     assert world.emissions.take() == []
-    world.emissions.begin(7, replayed=False)
-    assert world.emissions.take() == [EventDiffers(2, "paid", lost, None)], "what the snapshot has is not emitted again"
+    told = [EventDiffers(2, "paid", lost, None)]
+    assert world.emissions.replayed() == told, "what the snapshot has is not emitted again"
+    assert world.emissions.replayed() == []
 
 
 def test_a_replaced_state_hands_on_as_well() -> None:
     state = SlotState().replaced({"shop": {"a": b"\x01"}})
-    state.table(TABLE).commit(5, {entry_key("a", entry_id(5, False, 1, b"", 1)): b"\x90"})
+    state.table(TABLE).commit(5, {entry_key("a", entry_id(5, FIRST_RUN, 1, b"", 1)): b"\x90"})
     assert len(state.emitted) == 1
     assert set(state.tables) == {"shop"}
