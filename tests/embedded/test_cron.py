@@ -173,3 +173,15 @@ async def test_a_cron_can_be_removed_with_its_function(tmp_path: Path) -> None:
     bare.register(hourly)
     keys, _ = await started(App("cron", [bare]), tmp_path, timedelta(minutes=6))
     assert keys == []
+
+
+async def test_a_version_that_adds_a_cron_and_a_time_to_live_begins_both(tmp_path: Path) -> None:
+    names = [f"r{number}" for number in range(20)]  # each slot has some
+    async with styx.embedded(app_of(None), tmp_path) as client:
+        for name in names:
+            await client.call("report", name, set_it)
+    mortal = Operator("report", ttl=HOUR)
+    mortal.register(set_it)
+    mortal.cron("0 3 * * *", key="all")(hourly)
+    keys, _ = await started(App("cron", [mortal]), tmp_path)
+    assert sorted(keys) == [("all", "*hourly"), *((name, "~") for name in sorted(names))]
