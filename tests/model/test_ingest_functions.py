@@ -151,6 +151,22 @@ async def test_a_topic_that_was_made_anew_is_read_anew_once() -> None:
         assert await paid(cluster) == [0, 1, 7]
 
 
+async def test_brokers_that_begin_to_tell_the_id_of_a_topic_do_not_double_it() -> None:
+    app, _ = made_app()
+    async with embedded_cluster(app) as cluster:
+        await told(cluster, "begin", "", 0)
+        assert await taken(cluster, batch(0, pay("ada", 0), topic_id="")) == (TAKEN, 1)
+        assert (await told(cluster, "begin", "t1", 0))["next"] == 1
+        assert await taken(cluster, batch(1, pay("ada", 1), topic_id="")) == (ELSEWHERE, 1)
+        assert await taken(cluster, batch(1, pay("ada", 1), topic_id="t1")) == (TAKEN, 2)
+        # While brokers change their version one by one, some of them tell it and others do not.
+        for function in ("begin", "renew"):
+            position = await told(cluster, function, "", 0)
+            assert (position["topic_id"], position["next"]) == ("t1", 2)
+        assert (await told(cluster, "renew", "t2", 0))["next"] == 0
+        assert await paid(cluster) == [0, 1]
+
+
 async def test_a_topic_that_lost_its_end_goes_on_there() -> None:
     app, _ = made_app()
     async with embedded_cluster(app) as cluster:
