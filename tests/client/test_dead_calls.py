@@ -323,6 +323,7 @@ def reaches_named(name: str) -> Any:
         ("GET", "/v1/~dead/giver?key=a", 422),
         ("GET", "/v1/~dead/giver?key=", 422),
         ("GET", "/v1/~dead/giver?after=zz", 422),
+        ("GET", "/v1/~dead/giver?first=5&first=6", 422),
         ("GET", "/v1/~dead/gi%ver", 400),
     ],
 )
