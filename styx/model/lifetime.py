@@ -162,7 +162,12 @@ def first_entry(table: str, key: tuple[str | int, ...], operator: str, entity: A
     the worker was told the time, begins the life. So no clock is needed where it is made, and it is the same however
     often it is made.
     """
-    return _ending(LONG_AGO_US, entry_id(0, False, 0, _encode([table, key]), 0), AT_ONCE, operator, entity, life)
+    return _ending(LONG_AGO_US, id_of_place(table, key), AT_ONCE, operator, entity, life)
+
+
+def id_of_place(table: str, key: tuple[str | int, ...]) -> str:
+    """The id of an entry that a version of the app puts under `key` of a `table`, when it begins."""
+    return entry_id(0, False, 0, _encode([table, key]), 0)
 
 
 def _ending(due_us: int, its_id: str, given_us: int, operator: str, entity: Any, life: Life) -> AgendaEntry:
