@@ -22,6 +22,7 @@ from styx.model.agenda import (
     entry_id,
     entry_key,
 )
+from styx.model.giving import new_id
 from styx.relational.table import Table
 from styx.relational.time_to_live import EACH, NONE_US, in_us, is_ttl, wrong_ttl
 
@@ -148,12 +149,9 @@ def begin_life(context: Context, last: str, life: Life) -> None:
 
 
 def _live(context: Context, operator: str, key: Any, last: str, life: Life) -> None:
-    env = context._env
-    now_us = env.timestamp_us
-    epoch, behind = env.place()
-    context._ids += 1
-    its_id = entry_id(epoch, behind, env.tid, context._path, context._ids)
-    entry = _ending(now_us + life.ttl_us, its_id, now_us, operator, key, life)
+    now_us = context._env.timestamp_us
+    # As other entries: an id is that of one entry on its slot, whatever it is for.
+    entry = _ending(now_us + life.ttl_us, new_id(context), now_us, operator, key, life)
     _cell_of(context, operator, key, last).write(context._chain, encode_entry(entry))
 
 
