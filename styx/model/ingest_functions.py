@@ -63,11 +63,13 @@ class IngestFunctions:
         if position is None:
             position = Position(offset, topic_id)
             await ctx.put(position)
-            for name in (SET_ASIDE, LEFT_OUT):
-                ctx.rows(self._ingest.counts).put(Count(name))
         elif topic_id and not position.topic_id:
             position.topic_id = topic_id
             await ctx.put(position)
+        rows = ctx.rows(self._ingest.counts)
+        for name in (SET_ASIDE, LEFT_OUT):
+            if await rows.get(name) is None:  # a version without the ingest may have dropped them
+                rows.put(Count(name))
         return position
 
     async def take(self, ctx: Context, batch: Batch) -> Outcome:
