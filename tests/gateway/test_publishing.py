@@ -356,7 +356,10 @@ DECLARATIONS: list[tuple[Callable[[], Any], str]] = [
     (lambda: HmacSignature("X", ""), "variable=…"),
     (lambda: HmacSignature("X", "HUB", encoding="hax"), "encoding=…"),
     (lambda: HmacSignature("X", "HUB", digest="sha257"), "digest=…"),
+    (lambda: HmacSignature("X", "HUB", prefix=None), "prefix=…"),  # type: ignore[arg-type]
     (lambda: TimedSignature(""), "is a name"),
+    (lambda: TimedSignature("STRIPE", header=""), "header=…"),
+    (lambda: TimedSignature("STRIPE", scheme=1), "scheme=…"),  # type: ignore[arg-type]
     (lambda: TimedSignature("STRIPE", tolerance=300), "is a timedelta"),  # type: ignore[arg-type]
 ]
 
