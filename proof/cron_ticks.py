@@ -66,7 +66,7 @@ def with_ticks(app: App, version: int) -> App:
 
 def _crons(operator: Operator, version: int) -> Iterator[Cron]:
     def made(function: str, expression: str, key: str) -> Cron:
-        return declared_cron(operator.name, operator.key_type, function, expression, key, Retry(2, _PAUSE))
+        return declared_cron(operator.key_space, function, expression, key, Retry(2, _PAUSE))
 
     expression = expression_of(version)
     if expression is not None:

@@ -80,7 +80,10 @@ def _plain(call: Any) -> dict[str, Any]:
 
 
 def _parameters(query: bytes) -> dict[str, str]:
-    found = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
+    given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    found = dict(given)
+    if len(found) < len(given):
+        raise BadArguments(f"a list of dead calls takes each parameter once: got {shown([name for name, _ in given])}")
     for name in found:
         if name not in _PARAMETERS:
             raise BadArguments(f"a list of dead calls has no parameter {shown(name)}; it has: {', '.join(_PARAMETERS)}")

@@ -151,8 +151,8 @@ def served(operator: Operator) -> Operator:
     if not operator.served:
         raise RequestRejected(
             "forbidden",
-            f"the functions of {operator.name!r} are the engine's own: an event is posted to {EVENTS}NAME, and records "
-            "of topics come by `styx ingest`",
+            f"the functions of {operator.name!r} are the engine's own: an event is posted to {EVENTS_PREFIX}NAME, and "
+            "records of topics come by `styx ingest`",
         )
     return operator
 

@@ -35,6 +35,8 @@ class HmacSignature:
         for what, text in (("header", header), ("variable", variable)):
             if not isinstance(text, str) or not text:
                 raise ConfigurationError(f"HmacSignature({what}=…) is a name, got {shown(text)}")
+        if not isinstance(prefix, str):
+            raise ConfigurationError(f"HmacSignature(prefix=…) is a text, got {shown(prefix)}")
         if encoding not in ENCODINGS:
             raise ConfigurationError(f"HmacSignature(encoding=…) is one of {ENCODINGS}, got {shown(encoding)}")
         try:
@@ -71,8 +73,9 @@ class TimedSignature:
         scheme: str = "v1",
         tolerance: timedelta = timedelta(minutes=5),
     ) -> None:
-        if not isinstance(variable, str) or not variable:
-            raise ConfigurationError(f"TimedSignature(variable) is a name, got {shown(variable)}")
+        for what, text in (("variable", variable), ("header=…", header), ("scheme=…", scheme)):
+            if not isinstance(text, str) or not text:
+                raise ConfigurationError(f"TimedSignature({what}) is a name, got {shown(text)}")
         if not isinstance(tolerance, timedelta) or tolerance <= timedelta(0):
             raise ConfigurationError(f"TimedSignature(tolerance=…) is a timedelta above 0, got {shown(tolerance)}")
         self._header = header.lower()

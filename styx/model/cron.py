@@ -23,7 +23,7 @@ from styx.model.signature import NO_ARGUMENTS
 from styx.values.codec import shown
 
 if TYPE_CHECKING:
-    from styx.model.partitioning import Key, KeyType
+    from styx.model.partitioning import Key, KeySpace
 
 CRON_MARK: Final = "*"
 """Begins the last part of a cron entry's key in the agenda; the function's name follows."""
@@ -58,13 +58,17 @@ class Cron(msgspec.Struct, frozen=True):
 # Declarations ----------------------------------------------------------------------------------------------
 
 
-def declared_cron(operator: str, key_type: KeyType, function: str, expression: Any, key: Any, retry: Any) -> Cron:
-    """The declaration, checked; raises `ConfigurationError`."""
-    named = f"{operator}.{function}: @….cron"
+def declared_cron(keys: KeySpace, function: str, expression: Any, key: Any, retry: Any) -> Cron:
+    """The declaration, checked, for an operator with these keys; raises `ConfigurationError`."""
+    named = f"{keys.operator}.{function}: @….cron"
     try:
-        checked: Key = key_type.check(key, operator)
+        checked: Key = keys.check(key)
     except BadKey as error:
         raise ConfigurationError(f"{named} takes a key= of the operator's key type: {error}") from None
+    try:
+        keys.partition_of(checked, 1)  # asked again when state is loaded, where an error would end the worker
+    except BadKey as error:
+        raise ConfigurationError(f"{named} takes a key= that has a place: {error}") from None
     pauses = USUAL_RETRY if retry is None else retry
     if not isinstance(pauses, Retry):
         raise ConfigurationError(f"{named} takes retry=Retry(…) or nothing, got {shown(retry)}")

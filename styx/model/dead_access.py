@@ -78,19 +78,22 @@ def _made(operator: Operator) -> dict[str, FunctionSpec]:
 async def _dead_of_partition(ctx: Context, behind: list[Any] | None, first: int) -> list[Any]:
     name, number = ctx.operator.removesuffix(PARTITIONS_SUFFIX), ctx._key
     operator = ctx._env.app.operators[name]
-    return [*_page(ctx, dead_indexes(operator)[1], (number,), behind, first), _partitions(ctx, operator)]
+    types = [int, *(operator.key_type.parts or (operator.key_type.scalar,)), str]
+    page = _page(ctx, dead_indexes(operator)[1], (number,), _position(behind, types), first)
+    return [*page, _partitions(ctx, operator)]
 
 
 async def _dead_of_entity(ctx: Context, behind: list[Any] | None, first: int) -> list[Any]:
     operator, key = ctx._env.app.operators[ctx.operator], ctx.key
-    return [*_page(ctx, dead_indexes(operator)[0], key if type(key) is tuple else (key,), behind, first), 1]
+    group = key if type(key) is tuple else (key,)
+    return [*_page(ctx, dead_indexes(operator)[0], group, _position(behind, [str]), first), 1]
 
 
 def _partitions(ctx: Context, operator: Operator) -> int:
     return operator.partitions.numbers.count(ctx._env.n_slots)
 
 
-def _page(ctx: Context, index: TableIndex, group: Group, behind: Any, first: int) -> tuple[list[Any], Any]:
+def _page(ctx: Context, index: TableIndex, group: Group, behind: Position | None, first: int) -> tuple[list[Any], Any]:
     """(calls, the position behind which the next page begins, None at the end)."""
     if type(first) is not int or not 0 < first <= PAGE_MAX:
         raise BadArguments(f"a page has 1 to {PAGE_MAX} dead calls, got {shown(first)}")
@@ -99,7 +102,7 @@ def _page(ctx: Context, index: TableIndex, group: Group, behind: Any, first: int
     shown_max = min(ARGUMENTS_SHOWN_BYTES, room // 4)
     calls: list[Any] = []
     position: Position | None = None
-    found = ctx._cell.scan(env, dead_range(index, group, _position(behind), first + 1), ctx._chain)
+    found = ctx._cell.scan(env, dead_range(index, group, behind, first + 1), ctx._chain)
     for key, data in found:
         room -= min(len(data), shown_max + 2_000)
         if calls and (len(calls) == first or room < 0):
@@ -111,10 +114,11 @@ def _page(ctx: Context, index: TableIndex, group: Group, behind: Any, first: int
     return calls, None
 
 
-def _position(behind: Any) -> Position | None:
+def _position(behind: Any, types: list[Any]) -> Position | None:
+    """The place, which has parts of these types: others could not be compared with those of the list."""
     if behind is None:
         return None
-    if type(behind) is not list or not behind or not all(type(part) in (str, int) for part in behind):
+    if type(behind) is not list or [type(part) for part in behind] != types:
         raise BadArguments(f"{shown(behind)} is no place in a list of dead calls")
     return tuple(behind)
 

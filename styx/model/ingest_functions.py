@@ -56,13 +56,20 @@ class IngestFunctions:
         self._ingest = ingest
 
     async def begin(self, ctx: Context, topic_id: str, offset: int) -> Position:
-        """The position, which is `offset` if the partition was never read before."""
+        """The position, which is `offset` if the partition was never read before. Brokers that tell no id are followed
+        by some that do, as those of a later version, and the topic is the same.
+        """
         position: Position | None = await ctx.get()
         if position is None:
             position = Position(offset, topic_id)
             await ctx.put(position)
-            for name in (SET_ASIDE, LEFT_OUT):
-                ctx.rows(self._ingest.counts).put(Count(name))
+        elif topic_id and not position.topic_id:
+            position.topic_id = topic_id
+            await ctx.put(position)
+        rows = ctx.rows(self._ingest.counts)
+        for name in (SET_ASIDE, LEFT_OUT):
+            if await rows.get(name) is None:  # a version without the ingest may have dropped them
+                rows.put(Count(name))
         return position
 
     async def take(self, ctx: Context, batch: Batch) -> Outcome:
@@ -115,9 +122,11 @@ class IngestFunctions:
     # What can happen to a topic ----------------------------------------------------------------------------
 
     async def renew(self, ctx: Context, topic_id: str, offset: int) -> Position:
-        """The topic was deleted, and there is another one of its name: goes on there, at `offset`."""
+        """The topic was deleted, and there is another one of its name: goes on there, at `offset`. A topic whose id is
+        not told is no other one.
+        """
         position: Position = await ctx.get()
-        if topic_id != position.topic_id and topic_id not in position.former:
+        if topic_id and topic_id != position.topic_id and topic_id not in position.former:
             position.former = [*position.former, position.topic_id][-FORMER_MAX:]
             position.topic_id, position.next = topic_id, offset
             await ctx.put(position)

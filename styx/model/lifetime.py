@@ -23,6 +23,7 @@ from styx.model.agenda import (
     entry_id,
     entry_key,
 )
+from styx.model.giving import new_id
 from styx.relational.table import Table
 from styx.relational.time_to_live import EACH, NONE_US, in_us, is_ttl, wrong_ttl
 
@@ -149,12 +150,9 @@ def begin_life(context: Context, last: str, life: Life) -> None:
 
 
 def _live(context: Context, operator: str, key: Any, last: str, life: Life) -> None:
-    env = context._env
-    now_us = env.timestamp_us
-    epoch, part = env.place()
-    context._ids += 1
-    its_id = entry_id(epoch, part, env.tid, context._path, context._ids)
-    entry = _ending(now_us + life.ttl_us, its_id, now_us, operator, key, life)
+    now_us = context._env.timestamp_us
+    # As other entries: an id is that of one entry on its slot, whatever it is for.
+    entry = _ending(now_us + life.ttl_us, new_id(context), now_us, operator, key, life)
     _cell_of(context, operator, key, last).write(context._chain, encode_entry(entry))
 
 
@@ -163,7 +161,12 @@ def first_entry(table: str, key: tuple[str | int, ...], operator: str, entity: A
     the worker was told the time, begins the life. So no clock is needed where it is made, and it is the same however
     often it is made.
     """
-    return _ending(LONG_AGO_US, entry_id(0, FIRST_RUN, 0, _encode([table, key]), 0), AT_ONCE, operator, entity, life)
+    return _ending(LONG_AGO_US, id_of_place(table, key), AT_ONCE, operator, entity, life)
+
+
+def id_of_place(table: str, key: tuple[str | int, ...]) -> str:
+    """The id of an entry that a version of the app puts under `key` of a `table`, when it begins."""
+    return entry_id(0, FIRST_RUN, 0, _encode([table, key]), 0)
 
 
 def _ending(due_us: int, its_id: str, given_us: int, operator: str, entity: Any, life: Life) -> AgendaEntry:

@@ -208,7 +208,7 @@ class Operator:
                 f"{self.name}.{spec.name}: a cron calls it with the context alone, and it also needs "
                 f"{', '.join(needed)}"
             )
-        declared = declared_cron(self.name, self.key_type, spec.name, expression, key, retry)
+        declared = declared_cron(self.key_space, spec.name, expression, key, retry)
         other = self.crons.setdefault((declared.key, spec.name), declared)
         if other is not declared:
             raise ConfigurationError(

@@ -21,7 +21,7 @@ from styx.model.agenda import (
     giver_of,
 )
 from styx.model.app import App
-from styx.model.lifetime import LIFE, VALUE, Life, encode_life, first_entry, life_of, name_of_row
+from styx.model.lifetime import LIFE, VALUE, Life, encode_life, first_entry, id_of_place, life_of, name_of_row
 from styx.model.operator import Operator
 from styx.model.table_names import own_name, row_table
 from styx.relational.table import Table
@@ -67,7 +67,12 @@ def _changed(app: App, operator: Operator, agenda: Mapping[Any, bytes], renamed:
             new = replace(new, ttl_us=usual)
         if new != life:
             changes[key] = None
-            changes[entry_key(giver_of(key)[0], name)] = encode_entry(_moved(entry, new))
+            place = entry_key(giver_of(key)[0], name)
+            if place != key:
+                # A delivery from before may be under way. It finds nothing, and when it ends, it must not stand for
+                # the entry that is elsewhere now.
+                entry = replace(entry, id=id_of_place(agenda_of(operator.name), place))
+            changes[place] = encode_entry(_moved(entry, new))
     return changes
 
 

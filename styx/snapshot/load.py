@@ -156,7 +156,9 @@ def _converted(wanted: LoadState, slots: dict[int, LoadedSlot], store: Objects) 
         changed = changes[index]
         crons = cron_entries(app, tables[index], _lives_in(index, len(numbers)))
         if changed or entries[index] or crons:
-            writes = {**changed.writes, **entries[index], **crons}
+            writes = {**changed.writes, **entries[index]}
+            for name, cron_writes in crons.items():  # an agenda can have ends of lives to be written as well
+                writes[name] = {**writes.get(name, {}), **cron_writes}
             slots[index].state = state.replaced(writes, changed.renamed, changed.dropped)
     return slots
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec.structs import astuple
 
+from styx.errors import BadKey, UnknownOperator
 from styx.messages import Request, decode_request, encode_request
 from styx.model.agenda import dead_of, decode_dead, decode_entry, entry_key
 from styx.model.app import App
@@ -114,9 +115,15 @@ class Deliveries:
         request = delivery_request(call.table, call.key, call.id, time_us)
         return self._made(slot, tid, moment_us(entry, time_us), request, call.id)
 
-    def readmit(self, slot: int, pending: PendingTransaction) -> RootTransaction:
-        """Continues a delivery from a snapshot."""
+    def readmit(self, slot: int, pending: PendingTransaction) -> RootTransaction | None:
+        """Continues a delivery from a snapshot; None if the present app has no such entity. That is a cron's, which has
+        gone with its operator and takes nothing with it: an app that lacks the entity of another call is refused.
+        """
         request = decode_request(pending.payload)
+        try:
+            self._app.operator(request.operator).check_key(request.key)
+        except (UnknownOperator, BadKey):
+            return None
         call_id = entry_of(request)
         due_calls = self._states[slot].due_calls
         if due_calls is not None:

@@ -79,6 +79,8 @@ class Intake:
     def _readmit(self, slot: int, pending: PendingTransaction) -> None:
         delivers = pending.offset == NOWHERE
         root = (self.deliveries if delivers else self._admission).readmit(slot, pending)
+        if root is None:
+            return
         root.sequential = pending.sequential
         root.externals = pending.externals
         root.repeats = list(pending.repeats)

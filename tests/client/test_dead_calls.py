@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator
 from datetime import UTC, timedelta
 from itertools import product
@@ -235,6 +236,26 @@ async def test_a_page_has_limits() -> None:
                 await client.dead_calls(giver, first=first)
 
 
+async def test_a_place_of_another_list_is_refused_and_not_compared_with_what_is_there() -> None:
+    of_entity: list[list[Any]] = [[5], ["a", "b"]]
+    of_giver: list[list[Any]] = [["g"], [5], [5, 5, "x"], [5, "g", 1, 7], [5, "g", 1, "x", "y"], ["5", "g", 1, "x"]]
+    async with two() as (cluster, clients):
+        await cluster.call(giver, ("g", 1), give, "text")
+        await cluster.advance(timedelta(0))
+        for client in clients:
+            for partition, behind in product(range(4), of_giver):
+                with pytest.raises((TransactionAborted, RequestRejected), match="no place in a list of dead calls"):
+                    await client.dead_calls(giver, after=place(partition, behind))
+            for behind in of_entity:
+                with pytest.raises((TransactionAborted, RequestRejected), match="no place in a list of dead calls"):
+                    await client.dead_calls(giver, key=("g", 1), after=place(0, behind))
+            assert (await client.dead_calls(giver, after=place(99, [5, "g", 1, "x"]))).calls == []
+
+
+def place(partition: int, behind: list[Any]) -> str:
+    return urlsafe_b64encode(msgspec.msgpack.encode([partition, behind])).decode().rstrip("=")
+
+
 async def test_what_is_no_place_is_refused() -> None:
     async with two() as (_, clients):
         for client, after in product(clients, ["", "x", "kQA", id_of("a", "b"), "ä"]):
@@ -302,6 +323,7 @@ def reaches_named(name: str) -> Any:
         ("GET", "/v1/~dead/giver?key=a", 422),
         ("GET", "/v1/~dead/giver?key=", 422),
         ("GET", "/v1/~dead/giver?after=zz", 422),
+        ("GET", "/v1/~dead/giver?first=5&first=6", 422),
         ("GET", "/v1/~dead/gi%ver", 400),
     ],
 )

@@ -31,7 +31,7 @@ def test_a_record_is_json_with_its_place_in_headers(key: Any, written: bytes, as
     its_key, value, headers = record_of_event(record, paid)
     assert (its_key, value) == (written, b'{"order":3}')
     assert headers == [
-        ("styx-id", bID),
+        ("styx-id", ID.encode()),
         ("styx-epoch", b"5"),
         ("styx-phase", b"1"),
         ("styx-tid", b"9"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -173,3 +174,48 @@ async def test_a_cron_can_be_removed_with_its_function(tmp_path: Path) -> None:
     bare.register(hourly)
     keys, _ = await started(App("cron", [bare]), tmp_path, timedelta(minutes=6))
     assert keys == []
+
+
+async def test_a_version_that_adds_a_cron_and_a_time_to_live_begins_both(tmp_path: Path) -> None:
+    names = [f"r{number}" for number in range(20)]  # each slot has some
+    async with styx.embedded(app_of(None), tmp_path) as client:
+        for name in names:
+            await client.call("report", name, "set_it")
+    mortal = Operator("report", ttl=HOUR)
+    mortal.register(set_it)
+    mortal.cron("0 3 * * *", key="all")(hourly)
+    keys, _ = await started(App("cron", [mortal]), tmp_path)
+    assert sorted(keys) == [("all", "*hourly"), *((name, "~") for name in sorted(names))]
+
+
+asked: list[asyncio.Event] = []
+
+
+async def somebody_else() -> None:
+    asked[0].set()
+    await asyncio.Event().wait()
+
+
+async def asks_for_long(ctx: Context) -> None:
+    await ctx.call_external(somebody_else)
+
+
+@pytest.mark.parametrize("key_type", [None, int], ids=["removed", "of other keys"])
+async def test_an_operator_may_go_while_the_call_of_its_cron_is_under_way(
+    tmp_path: Path, key_type: type | None
+) -> None:
+    kept, report = Operator("kept"), Operator("report")
+    kept.register(set_it)
+    report.cron("0 * * * *", key="all")(asks_for_long)
+    async with styx.embedded(App("cron", [kept, report]), tmp_path) as client:
+        await client.engine.settled(10)
+        asked[:] = [asyncio.Event()]
+        await client.engine.set_forward(int(HOUR.total_seconds() * 1e6))
+        await asked[0].wait()
+    kept = Operator("kept")
+    kept.register(set_it)
+    others = [] if key_type is None else [Operator("report", key_type=key_type)]
+    async with styx.embedded(App("cron", [kept, *others]), tmp_path) as client:
+        await client.call("kept", "x", "set_it")
+        await client.engine.settled(10)
+        assert client.engine.encoded_state().keys() == {("kept", "x")}

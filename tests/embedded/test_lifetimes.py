@@ -15,6 +15,7 @@ import pytest
 import styx
 from styx import App, Context, Index, Operator, PartitionContext, Ref
 from styx.client.embedded import EmbeddedClient
+from styx.model.agenda import AGENDA_SUFFIX, due_of
 from styx.testing import EmbeddedCluster, embedded_cluster
 
 pytestmark = pytest.mark.anyio
@@ -246,3 +247,37 @@ async def test_metrics_say_how_late_calls_are() -> None:
         assert deliveries.overdue_us(now_us) == 0
         assert deliveries.overdue_us(now_us + 3_601_000_000) in range(1_000_000, 2_000_000)
         assert "styx_later_overdue_seconds 0" in cluster.engine.metrics()
+
+
+async def test_no_call_for_later_of_the_transaction_has_the_id_of_an_end() -> None:
+    """The place of a statement in the serial order can be, byte by byte, the call path of another function."""
+    thing, caller = Operator("thing", ttl=HOUR), Operator("caller")
+
+    @thing.register
+    async def make(ctx: Context) -> None:
+        await ctx.put(1)
+
+    @thing.register
+    async def look(ctx: Context) -> Any:
+        return await ctx.get()
+
+    @caller.register
+    async def first(ctx: Context) -> None:
+        ctx.after_commit(thing, look, "x")
+        await ctx.call(caller, second, "b")
+
+    @caller.register
+    async def second(ctx: Context) -> None:
+        await ctx.call(thing, look, "x")
+        await ctx.call(caller, third, "c")
+
+    @caller.register
+    async def third(ctx: Context) -> None:
+        await ctx.call(thing, make, "d")
+
+    async with embedded_cluster(App("ids", [thing, caller]), n_slots=1) as cluster:
+        await cluster.call("caller", "a", "first")
+        entries = [data for (table, _), data in cluster.engine.encoded_state().items() if table.endswith(AGENDA_SUFFIX)]
+        assert len({due_of(data)[1] for data in entries}) == len(entries)
+        await cluster.advance(2 * HOUR)
+        assert cluster.entity("thing", "d") is None

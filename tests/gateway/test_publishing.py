@@ -155,7 +155,7 @@ async def test_a_wrong_request_is_told(shop: EmbeddedClient, emitted: Emitted, w
 
 
 async def test_only_post_publishes(shop: EmbeddedClient, emitted: Emitted) -> None:
-    for method in ("PUT", "DELETE", "PATCH"):  # GET reads what was emitted
+    for method in ("PUT", "DELETE", "PATCH"):  # GET reads the events
         assert (await post(shop, "price-changed", PRICE, method)).status in (404, 405)
     for path in ("/v1/events/", "/v1/events/price-changed/x", "/v1/events//publish"):
         assert (await exchange(Gateway(shop.engine), "POST", path, [PRICE], {})).status in (400, 404, 422)
@@ -166,6 +166,7 @@ async def test_the_functions_of_an_inlet_are_nobodys(shop: EmbeddedClient, emitt
     for path in ("/v1/inlet.price-changed/tea/publish", "/v1/inlet.price-changed"):
         answer = await exchange(Gateway(shop.engine), "POST", path, [b"[%b]" % PRICE], {})
         assert (answer.status, answer.code) == (403, "forbidden")
+        assert b"posted to /v1/events/NAME" in answer.body
     assert emitted() == []
 
 
@@ -355,7 +356,10 @@ DECLARATIONS: list[tuple[Callable[[], Any], str]] = [
     (lambda: HmacSignature("X", ""), "variable=…"),
     (lambda: HmacSignature("X", "HUB", encoding="hax"), "encoding=…"),
     (lambda: HmacSignature("X", "HUB", digest="sha257"), "digest=…"),
+    (lambda: HmacSignature("X", "HUB", prefix=None), "prefix=…"),  # type: ignore[arg-type]
     (lambda: TimedSignature(""), "is a name"),
+    (lambda: TimedSignature("STRIPE", header=""), "header=…"),
+    (lambda: TimedSignature("STRIPE", scheme=1), "scheme=…"),  # type: ignore[arg-type]
     (lambda: TimedSignature("STRIPE", tolerance=300), "is a timedelta"),  # type: ignore[arg-type]
 ]
 
@@ -391,11 +395,8 @@ def test_signatures_in_base64_and_without_a_prefix() -> None:
 def test_the_document_has_what_can_be_posted() -> None:
     document = openapi(made_app())
     OpenAPIV31SpecValidator(document).validate()
-    assert sorted(path for path, operations in document["paths"].items() if "post" in operations) == [
-        "/v1/events/charged",
-        "/v1/events/price-changed",
-        "/v1/events/pushed",
-    ]
+    posted = sorted(path for path, operations in document["paths"].items() if "post" in operations)
+    assert posted == ["/v1/events/charged", "/v1/events/price-changed", "/v1/events/pushed"]
     price = document["paths"]["/v1/events/price-changed"]["post"]
     assert price["requestBody"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Price"}
     pushed = document["paths"]["/v1/events/pushed"]["post"]

@@ -88,6 +88,13 @@ def test_a_key_is_of_the_operators_type(key_type: Any) -> None:
     assert [cron.key for cron in report.crons.values()] == [good]
 
 
+def test_a_key_has_a_place() -> None:
+    report = Operator("report", partition_key=lambda key: key.split(":")[1])
+    with pytest.raises(ConfigurationError, match=r"takes a key= that has a place: .* failed for 'all': IndexError"):
+        report.cron("* * * * *", key="all")(job)
+    report.cron("* * * * *", key="all:1")(job)
+
+
 @pytest.mark.parametrize(
     ("function", "words"),
     [

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+import styx
+from styx import App, Operator
 from styx.errors import RequestRejected
 from styx.model import ingest_functions
 from styx.model.ingest_position import BUSY, ELSEWHERE, TAKEN, Batch
@@ -151,6 +153,22 @@ async def test_a_topic_that_was_made_anew_is_read_anew_once() -> None:
         assert await paid(cluster) == [0, 1, 7]
 
 
+async def test_brokers_that_begin_to_tell_the_id_of_a_topic_do_not_double_it() -> None:
+    app, _ = made_app()
+    async with embedded_cluster(app) as cluster:
+        await told(cluster, "begin", "", 0)
+        assert await taken(cluster, batch(0, pay("ada", 0), topic_id="")) == (TAKEN, 1)
+        assert (await told(cluster, "begin", "t1", 0))["next"] == 1
+        assert await taken(cluster, batch(1, pay("ada", 1), topic_id="")) == (ELSEWHERE, 1)
+        assert await taken(cluster, batch(1, pay("ada", 1), topic_id="t1")) == (TAKEN, 2)
+        # While brokers change their version one by one, some of them tell it and others do not.
+        for function in ("begin", "renew"):
+            position = await told(cluster, function, "", 0)
+            assert (position["topic_id"], position["next"]) == ("t1", 2)
+        assert (await told(cluster, "renew", "t2", 0))["next"] == 0
+        assert await paid(cluster) == [0, 1]
+
+
 async def test_a_topic_that_lost_its_end_goes_on_there() -> None:
     app, _ = made_app()
     async with embedded_cluster(app) as cluster:
@@ -161,6 +179,25 @@ async def test_a_topic_that_lost_its_end_goes_on_there() -> None:
         assert (await told(cluster, "shorten", "t1", 3))["next"] == 3
         assert await taken(cluster, batch(3, pay("ada", 30))) == (TAKEN, 4)
         assert await paid(cluster) == [0, 1, 2, 3, 4, 30]
+
+
+async def test_an_ingest_that_was_taken_out_for_a_version_goes_on(tmp_path: Path) -> None:
+    app, _ = made_app()
+    async with styx.embedded(app, tmp_path) as client:
+        await client.call("payments", KEY, "begin", "t1", 0)
+        await client.call("payments", KEY, "take", batch(0, pay("ada", 0)))
+        await client.engine.settled(10)
+    kept = [each for each in made_app()[0].operators.values() if each.name != "payments"]
+    without = App(app.name, [*kept, Operator("payments", key_type=(str, int))], drops=["payments/counts"])
+    async with styx.embedded(without, tmp_path) as client:
+        assert client.state()["account", "ada"] == [0]
+    async with styx.embedded(made_app()[0], tmp_path) as client:
+        assert (await client.call("payments", KEY, "begin", "t1", 0))["next"] == 1
+        await client.call("payments", KEY, "take", batch(1, b"bad", pay("ada", 2)))
+        await client.engine.settled(10)
+        assert (await client.call("payments", KEY, "position"))[1] == 1
+        [dead] = (await client.dead_calls("payments")).calls
+        assert (dead.error_type, client.state()["account", "ada"]) == ("BadRecord", [0, 2])
 
 
 async def test_garbage_is_refused_and_changes_nothing() -> None:

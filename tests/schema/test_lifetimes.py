@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from styx import App
 from styx.model.delivery import delivery_request
+from styx.model.limits import Limits
+from styx.schema.conversion import conversion
+from styx.state.slot_state import SlotState
 from tests.model.mortal_carts import EMPTY, HOUR, MINUTE, World, an_app
 
 
@@ -85,6 +89,26 @@ def test_the_rows_of_a_table_that_is_renamed_live_as_they_did() -> None:
     assert world.look()[1] == [1]
     world.advance(HOUR)
     assert world.look() == EMPTY
+
+
+def test_a_delivery_from_before_a_table_was_renamed_takes_nothing_with_it() -> None:
+    world = World(an_app(on_delete=""))
+    world.run("a", "insert", 1)
+    [(due_us, its_id, table, _)] = world.entries()
+    tables: dict[str, dict[Any, bytes]] = {}
+    state = SlotState()
+    for (name, key), data in world.reference.state.items():
+        tables.setdefault(name, {})[key] = data
+        state.table(name).write(1, key, data)
+    made = conversion(an_app(on_delete="", was="items", name="goods"), tables, Limits(), 1)
+    state = state.replaced(made.writes, made.renamed, made.dropped)
+    state.as_stored()
+    due_calls = state.due_calls
+    assert due_calls is not None
+    due_calls.take_up(its_id)  # a snapshot has it under way
+    [call] = due_calls.take(due_us, 10)
+    due_calls.let_go(its_id)
+    assert (call.table, call.key) == (table, ("a", "~goods/[1]"))
 
 
 def test_rows_that_were_given_times_keep_them_without_a_usual_one() -> None:

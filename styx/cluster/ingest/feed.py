@@ -179,7 +179,8 @@ class TopicFeed:
         bounds = await self._source.bounds(partition)
         renewed = position_of(await self._ask(partition, "renew", self._topic_id, bounds.first))
         if renewed.topic_id != self._topic_id:
-            raise _Anew(f"the brokers show an earlier topic {self.ingest.topic}")
+            shown = "an earlier topic" if self._topic_id else "no id any more of the topic"
+            raise _Anew(f"the brokers show {shown} {self.ingest.topic}")
         _log.error(
             "ingest %s: %s was deleted and made anew: what stood in partition %d from offset %d on was not read; the "
             "new topic is read from offset %d on",

@@ -187,10 +187,11 @@ async def test_a_topic_that_was_made_anew_is_read_from_its_beginning(
     assert "was deleted and made anew: what stood in partition 0 from offset 10 on was not read" in caplog.text
 
 
-async def test_a_topic_without_ids_is_read_as_well() -> None:
+async def test_a_topic_without_ids_is_read_as_well(caplog: pytest.LogCaptureFixture) -> None:
     app, ingest = made_app()
     topic = topic_of(10)
     source = topic.source
+    told = False
 
     class Nameless:
         def __init__(self) -> None:
@@ -198,7 +199,7 @@ async def test_a_topic_without_ids_is_read_as_well() -> None:
 
         async def look(self) -> Any:
             look = await self._source.look()
-            return None if look is None else look._replace(topic_id="")
+            return None if look is None else look._replace(topic_id=topic.topic_id if told else "")
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._source, name)
@@ -207,6 +208,16 @@ async def test_a_topic_without_ids_is_read_as_well() -> None:
     async with embedded_cluster(app) as cluster, feeding(cluster, ingest, topic):
         await until_settled(cluster, 10)
         assert paid(cluster) == list(range(10))
+        told = True  # the brokers have another version now, and then one of them does not
+        write(topic, 0, 5)
+        await until_settled(cluster, 15)
+        told = False
+        write(topic, 0, 5)
+        await until(lambda: "the brokers show no id any more of the topic" in caplog.text)
+        assert (await position(cluster))["taken"] == 15
+        told = True
+        await until_settled(cluster, 20)
+        assert paid(cluster) == list(range(20))
 
 
 async def test_brokers_that_lost_records_are_believed_after_a_while(
