@@ -75,6 +75,27 @@ class Wrong:
     n: int = None  # type: ignore[assignment]  # the mistake that is tested
 
 
+class Unset(msgspec.Struct):
+    id: int
+    note: str | msgspec.UnsetType = msgspec.UNSET
+    n: int = 7
+
+
+class TooLarge(msgspec.Struct):
+    id: int
+    note: str = "a"
+    n: int = 2**70
+
+
+class CodedArray(msgspec.Struct, array_like=True):
+    id: int
+    large: int = 2**70
+    n: int = 7
+
+    def __post_init__(self) -> None:
+        self.n += 1
+
+
 @dataclass
 class Bare:
     id: int
@@ -110,6 +131,11 @@ def completed(row_type: Any, stored: Any) -> Any:
         (Coded, OLD, {"id": 1, "note": "a"}),
         (Coded, {"id": 1, "note": "b"}, None),
         (Wrong, OLD, None),
+        (Unset, OLD, {"id": 1, "n": 7}),
+        (Unset, {"id": 1, "gone": 2}, {"id": 1, "n": 7, "gone": 2}),
+        (TooLarge, OLD, None),
+        (TooLarge, {"id": 1, "n": 3}, {"id": 1, "note": "a", "n": 3}),
+        (CodedArray, [1], None),
         (Struct, {"id": "seven"}, None),
     ],
 )
