@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import msgspec
 import pytest
@@ -58,6 +58,39 @@ class Whole:
     id: int
     part: Part
     parts: list[Part] = field(default_factory=list)
+
+
+class Pair(NamedTuple):
+    part: Part
+    more: Pair | None = None
+
+
+class Entry(TypedDict):
+    part: NotRequired[Part]
+
+
+@dataclass
+class Within:
+    id: int
+    pair: Pair | None = None
+    entry: Entry | None = None
+
+
+@dataclass
+class Node:
+    id: int
+    below: Node | None = None
+    note: str = "a"
+
+
+@dataclass(slots=True)
+class Slotted:
+    id: int
+
+
+@dataclass
+class Unslotted(Slotted):
+    note: str = "a"
 
 
 @dataclass
@@ -127,6 +160,18 @@ def completed(row_type: Any, stored: Any) -> Any:
             {"id": 1, "part": {"a": 2, "b": 3}, "parts": [{"a": 4}]},
             {"id": 1, "part": {"a": 2, "b": 3}, "parts": [{"a": 4, "b": 5}]},
         ),
+        (
+            Within,
+            {"id": 1, "pair": [{"a": 1}, [{"a": 2}, None]], "entry": {"part": {"a": 3}}},
+            {
+                "id": 1,
+                "pair": [{"a": 1, "b": 5}, [{"a": 2, "b": 5}, None]],
+                "entry": {"part": {"a": 3, "b": 5}},
+            },
+        ),
+        (Within, {"id": 1, "pair": None, "entry": {}}, None),
+        (Node, {"id": 1, "below": {"id": 2}}, {"id": 1, "below": {"id": 2, "below": None, "note": "a"}, "note": "a"}),
+        (Unslotted, OLD, {"id": 1, "note": "a"}),
         (Bare, {"id": 1, "gone": 7}, None),
         (Coded, OLD, {"id": 1, "note": "a"}),
         (Coded, {"id": 1, "note": "b"}, None),
