@@ -98,11 +98,13 @@ def _refusal(table: Table, name: str) -> str | None:
     view = next((view for view in table.views if view.minds(name)), None)
     if view is not None:
         return f"view {view.name!r} has to know its value"
-    return _refusal_of_type(table, _declared(table, name))
+    return _refusal_of_type(table, name, _declared(table, name))
 
 
-def _refusal_of_type(table: Table, declared: inspect.Type) -> str | None:
+def _refusal_of_type(table: Table, name: str, declared: inspect.Type) -> str | None:
     """As `_refusal`, because of the column's type or the row's."""
+    if table.columns[name].may_be_unset:
+        return "its type allows UNSET, to which nothing can be added: give it the default 0"
     if type(declared) not in _KINDS:
         if isinstance(declared, inspect.UnionType):
             return "it is of more than one type, and None has no sum: give it the default 0"

@@ -144,19 +144,23 @@ def _of_values(classes: set[type]) -> Kind | None:
 
 
 class Column:
-    """One column: a field of the row type. `kind` is None if its values have no order: then it is in no index."""
+    """One column: a field of the row type. `kind` is None if its values have no order: then it is in no index. So it is
+    with one that `may_be_unset`, which `msgspec.inspect` does not tell: `msgspec.UNSET` is neither less nor more than a
+    value, and cannot be added up.
+    """
 
-    __slots__ = ("kind", "name", "optional")
+    __slots__ = ("kind", "may_be_unset", "name", "optional")
 
-    def __init__(self, name: str, declared: inspect.Type) -> None:
+    def __init__(self, name: str, declared: inspect.Type, may_be_unset: bool = False) -> None:
         node: Any = declared.type if isinstance(declared, inspect.Metadata) else declared
         self.name = name
+        self.may_be_unset = may_be_unset
         self.optional = False
         if isinstance(node, inspect.UnionType):
             rest = [each for each in node.types if not isinstance(each, inspect.NoneType)]
             self.optional = len(rest) < len(node.types)
             node = rest[0] if len(rest) == 1 else node
-        self.kind = _kind_of(node)
+        self.kind = None if may_be_unset else _kind_of(node)
 
     def __repr__(self) -> str:
         return f"Column({self.name!r})"
@@ -164,7 +168,9 @@ class Column:
     @property
     def type_name(self) -> str:
         """As messages name it: columns of one name can be compared."""
-        return "a type without an order" if self.kind is None else self.kind.name
+        if self.kind is None:
+            return "a type that allows UNSET" if self.may_be_unset else "a type without an order"
+        return self.kind.name
 
     @property
     def plain(self) -> bool:

@@ -48,7 +48,7 @@ def part_of(column: Column, value: Any) -> str | int:
     if kind.in_keys:
         return column.key_part(value)
     bare = column.bare(value)
-    return _of_float(bare) if kind.compared_as is float else _of_decimal(column, Decimal(bare))
+    return _of_float(column, bare) if kind.compared_as is float else _of_decimal(column, Decimal(bare))
 
 
 def value_of(column: Column, part: Any) -> Any:
@@ -60,9 +60,13 @@ def value_of(column: Column, part: Any) -> Any:
     return _to_float(part) if kind.compared_as is float else _to_decimal(part)
 
 
-def _of_float(value: float) -> int:
+def _of_float(column: Column, value: float) -> int:
     """A whole number of 64 bits, in the order of the floats."""
-    bits: int = _BITS.unpack(_FLOAT.pack(value + 0.0))[0]  # -0.0 is 0.0
+    try:
+        packed = _FLOAT.pack(value + 0.0)  # -0.0 is 0.0
+    except OverflowError:  # a query can ask for an int
+        raise BadQuery(f"column {column.name!r} is of type float, and {shown(value)} is too large for one") from None
+    bits: int = _BITS.unpack(packed)[0]
     return bits if bits >= 0 else bits ^ _ALL_BUT_SIGN
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import inspect
@@ -67,7 +68,10 @@ class RowType:
         self.table = table
         self.declared: type = info.cls
         self.name = type_text(declared)
-        self.columns: dict[str, Column] = {field.name: Column(field.name, field.type) for field in info.fields}
+        unset = _may_be_unset(info)
+        self.columns: dict[str, Column] = {
+            field.name: Column(field.name, field.type, field.name in unset) for field in info.fields
+        }
         self.typed = TypedState(declared, "row type")
         self.decode: Callable[[bytes], Any] = self.typed.decode
         self.unpack: Callable[[bytes], Any] = self.typed.unpack
@@ -152,6 +156,25 @@ def _whole(decode: Callable[[bytes], Any], defaults: dict[str, Any], columns: in
         return row
 
     return whole
+
+
+def _may_be_unset(info: Any) -> set[str]:
+    """The columns whose types allow `msgspec.UNSET`."""
+    if isinstance(info, inspect.StructType):
+        return {field.name for field in msgspec.structs.fields(info.cls) if _allows_unset(field.type)}
+    try:
+        hints = get_type_hints(info.cls, include_extras=True)
+    except Exception:  # noqa: BLE001 - msgspec knows names that this does not
+        hints = {}
+    return {field.name for field in dataclasses.fields(info.cls) if _allows_unset(hints.get(field.name, field.type))}
+
+
+def _allows_unset(declared: Any) -> bool:
+    if isinstance(declared, str):  # nobody could tell what its names stand for
+        return "UnsetType" in declared
+    if declared is msgspec.UnsetType:
+        return True
+    return get_origin(declared) in (Annotated, Union, UnionType) and any(map(_allows_unset, get_args(declared)))
 
 
 def _check_defaults(declared: Any, info: Any) -> None:

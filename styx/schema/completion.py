@@ -64,28 +64,38 @@ def _may_lack(node: Any) -> bool:
 
 
 class _Columns:
-    """The columns of a table as rows are stored, in their order, with their encoded defaults; None: it has none."""
+    """The columns of a table as rows are stored, in their order, with their encoded defaults; None: it has none that
+    could be stored.
+    """
 
     __slots__ = ("_array", "_defaults", "_tagged")
 
     def __init__(self, table: Table, info: Any) -> None:
-        pack = table.row_type.typed.pack
         self._array = isinstance(info, inspect.StructType) and info.array_like
         self._tagged = int(self._array and info.tag is not None)
         self._defaults: dict[str, msgspec.Raw | None] = {
-            field.encode_name: None if field.required else msgspec.Raw(pack(table.row_type.default_of(field.name)))
-            for field in info.fields
+            field.encode_name: None if field.required else _default(table, field.name) for field in info.fields
         }
 
     def completed(self, data: bytes) -> bytes:
         """The row's bytes with the defaults of the columns that it lacks."""
         if self._array:
             values = _decode_list(data)
-            lacking = [default for default in list(self._defaults.values())[len(values) - self._tagged :] if default]
-            return _encode(values + lacking) if lacking else data
+            lacking = list(self._defaults.values())[len(values) - self._tagged :]
+            if None in lacking:  # what is behind it would be taken for it
+                del lacking[lacking.index(None) :]
+            return _encode([*values, *lacking]) if lacking else data
         stored = _decode_map(data)
         missing = {name: each for name, each in self._defaults.items() if name not in stored and each is not None}
         if not missing:
             return data
         every = {**stored, **missing}
         return _encode({**{name: every[name] for name in self._defaults if name in every}, **every})
+
+
+def _default(table: Table, column: str) -> msgspec.Raw | None:
+    """None for `msgspec.UNSET`, which is not stored, and for what cannot be: nothing checks a default before."""
+    try:
+        return msgspec.Raw(table.row_type.typed.pack(table.row_type.default_of(column)))
+    except Exception:  # noqa: BLE001 - a default can be anything, and its factory raise anything
+        return None

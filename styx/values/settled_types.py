@@ -88,7 +88,7 @@ def _kinds_of(node: Any, struct: type) -> Kinds:
 def _is_msgspecs_alone(cls: Any) -> bool:
     if type(cls) is not type(msgspec.Struct):
         return False
-    own = cls.__mro__[: cls.__mro__.index(msgspec.Struct)]
+    own = [each for each in cls.__mro__ if each not in msgspec.Struct.__mro__]  # also classes behind Struct
     if any(name in vars(each) for each in own for name in _OWN_WAYS):
         return False
     return all(isinstance(getattr_static(cls, name), MemberDescriptorType) for name in cls.__struct_fields__)

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from styx import Index, Operator
-from styx.errors import ConfigurationError
+from styx.errors import BadQuery, ConfigurationError
 
 
 class Omitting(msgspec.Struct, omit_defaults=True):
@@ -151,3 +151,31 @@ def test_a_row_from_before_a_column_is_stored_with_it_when_it_is_put_again(row_t
         assert read(old) == row_type(1)
         assert table.row_type.encode(read(old)) == table.row_type.encode(row_type(1))
     assert table.indexes[1].entry((1, 1), old, 4) == ((1,), (5, 1))
+
+
+class UnsetStruct(msgspec.Struct):
+    id: int
+    n: int | msgspec.UnsetType = msgspec.UNSET
+
+
+@dataclass
+class UnsetData:
+    id: int
+    n: Annotated[int | msgspec.UnsetType, msgspec.Meta(title="n")] = msgspec.UNSET
+
+
+@pytest.mark.parametrize("declared", [UnsetStruct, UnsetData])
+def test_a_column_that_allows_unset_has_no_order_and_no_sum(declared: Any) -> None:
+    """UNSET would come to be compared, or added up, where a transaction commits: there the engine would end."""
+    table: Any = Operator("cart").table("rows", declared, key="id")
+    for given in ("sum", "min", "group_by"):
+        with pytest.raises(ConfigurationError, match="column 'n' is of a type that allows UNSET"):
+            table.view("view", **{given: "n"})
+    with pytest.raises(ConfigurationError, match="column 'n' is of"):
+        Operator("cart").table("rows", declared, key="n")
+    with pytest.raises(ConfigurationError, match="column 'n' is of"):
+        Operator("cart").table("rows", declared, key="id", indexes=[Index("by_n", order="n")])
+    with pytest.raises(BadQuery, match="its type allows UNSET, to which nothing can be added"):
+        table.increment({"n": 1})
+    row = declared(1)
+    assert table.row_type.decode(table.row_type.encode(row)) == row

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import msgspec
 import pytest
@@ -60,6 +60,39 @@ class Whole:
     parts: list[Part] = field(default_factory=list)
 
 
+class Pair(NamedTuple):
+    part: Part
+    more: Pair | None = None
+
+
+class Entry(TypedDict):
+    part: NotRequired[Part]
+
+
+@dataclass
+class Within:
+    id: int
+    pair: Pair | None = None
+    entry: Entry | None = None
+
+
+@dataclass
+class Node:
+    id: int
+    below: Node | None = None
+    note: str = "a"
+
+
+@dataclass(slots=True)
+class Slotted:
+    id: int
+
+
+@dataclass
+class Unslotted(Slotted):
+    note: str = "a"
+
+
 @dataclass
 class Coded:
     id: int
@@ -73,6 +106,27 @@ class Coded:
 class Wrong:
     id: int
     n: int = None  # type: ignore[assignment]  # the mistake that is tested
+
+
+class Unset(msgspec.Struct):
+    id: int
+    note: str | msgspec.UnsetType = msgspec.UNSET
+    n: int = 7
+
+
+class TooLarge(msgspec.Struct):
+    id: int
+    note: str = "a"
+    n: int = 2**70
+
+
+class CodedArray(msgspec.Struct, array_like=True):
+    id: int
+    large: int = 2**70
+    n: int = 7
+
+    def __post_init__(self) -> None:
+        self.n += 1
 
 
 @dataclass
@@ -106,10 +160,27 @@ def completed(row_type: Any, stored: Any) -> Any:
             {"id": 1, "part": {"a": 2, "b": 3}, "parts": [{"a": 4}]},
             {"id": 1, "part": {"a": 2, "b": 3}, "parts": [{"a": 4, "b": 5}]},
         ),
+        (
+            Within,
+            {"id": 1, "pair": [{"a": 1}, [{"a": 2}, None]], "entry": {"part": {"a": 3}}},
+            {
+                "id": 1,
+                "pair": [{"a": 1, "b": 5}, [{"a": 2, "b": 5}, None]],
+                "entry": {"part": {"a": 3, "b": 5}},
+            },
+        ),
+        (Within, {"id": 1, "pair": None, "entry": {}}, None),
+        (Node, {"id": 1, "below": {"id": 2}}, {"id": 1, "below": {"id": 2, "below": None, "note": "a"}, "note": "a"}),
+        (Unslotted, OLD, {"id": 1, "note": "a"}),
         (Bare, {"id": 1, "gone": 7}, None),
         (Coded, OLD, {"id": 1, "note": "a"}),
         (Coded, {"id": 1, "note": "b"}, None),
         (Wrong, OLD, None),
+        (Unset, OLD, {"id": 1, "n": 7}),
+        (Unset, {"id": 1, "gone": 2}, {"id": 1, "n": 7, "gone": 2}),
+        (TooLarge, OLD, None),
+        (TooLarge, {"id": 1, "n": 3}, {"id": 1, "note": "a", "n": 3}),
+        (CodedArray, [1], None),
         (Struct, {"id": "seven"}, None),
     ],
 )

@@ -103,6 +103,26 @@ class Hidden(msgspec.Struct):
         return 7 if name == "number" else super().__getattribute__(name)
 
 
+class Doubling:
+    number: int
+
+    def __post_init__(self) -> None:
+        self.number *= 2
+
+
+class DoubledBehind(msgspec.Struct, Doubling):
+    number: int
+
+
+class Hiding:
+    def __getattribute__(self, name: str) -> Any:
+        return 7 if name == "number" else super().__getattribute__(name)
+
+
+class HiddenBehind(msgspec.Struct, Hiding):
+    number: int
+
+
 class Generally(msgspec.Struct, Generic[T]):
     item: T
 
@@ -170,6 +190,8 @@ UNSETTLED: list[Any] = [
     Unequal,
     Model,
     Hidden,
+    DoubledBehind,
+    HiddenBehind,
     Linked,
     Placed,
     Generally[int],
