@@ -10,7 +10,6 @@ from styx.model.context import Context
 from styx.model.operator import Operator
 
 counter = Operator("counter")
-app = App("blocking", [counter])
 
 
 @counter.register
@@ -61,3 +60,6 @@ async def spin_elsewhere(ctx: Context) -> None:
     """Waits for a function that never ends."""
     await ctx.put(99)
     await ctx.call(counter, spin, f"elsewhere than {ctx.key}")
+
+
+app = App("blocking", [counter])

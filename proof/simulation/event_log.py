@@ -38,6 +38,11 @@ def standing(log: LogReader, app: App, firsts: dict[int, int]) -> dict[str, Stan
     }
 
 
+def evenly_marked(partitions: Iterable[list[Entry]]) -> bool:
+    """Whether the last mark of each partition is that of the last one of all."""
+    return len({max((entry for entry in there if isinstance(entry, int)), default=-1) for there in partitions}) <= 1
+
+
 def check_events(partitions: Sequence[list[Entry]], expected: Iterable[EventRecord]) -> int:
     """Every event of every committed transaction stands in its slot's partition once, in the serial order, and the
     partitions, cut at the marks of one epoch, have the events up to it. Returns how many there are.
