@@ -63,7 +63,7 @@ def value_of(column: Column, part: Any) -> Any:
 def _of_float(column: Column, value: Any) -> int:
     """A whole number of 64 bits, in the order of the floats. The value may be an int of any size."""
     try:
-        packed = _FLOAT.pack(value + 0.0)  # -0.0 is 0.0
+        packed = _FLOAT.pack(float(value) + 0.0)  # -0.0 is 0.0
     except OverflowError:
         raise BadQuery(f"column {column.name!r} is of type float, and {shown(value)} is too large for one") from None
     bits: int = _BITS.unpack(packed)[0]
