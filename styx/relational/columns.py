@@ -67,7 +67,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _float(value: float) -> float:
+def _float(value: Any) -> Any:  # a query can ask for an int, which compiled code would round, or refuse if it is large
     if value != value:
         raise UnsupportedValue(_NAN)
     return value

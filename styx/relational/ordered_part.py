@@ -60,11 +60,11 @@ def value_of(column: Column, part: Any) -> Any:
     return _to_float(part) if kind.compared_as is float else _to_decimal(part)
 
 
-def _of_float(column: Column, value: Any) -> int:
-    """A whole number of 64 bits, in the order of the floats. The value may be an int of any size."""
+def _of_float(column: Column, value: float) -> int:
+    """A whole number of 64 bits, in the order of the floats."""
     try:
-        packed = _FLOAT.pack(float(value) + 0.0)  # -0.0 is 0.0
-    except OverflowError:
+        packed = _FLOAT.pack(value + 0.0)  # -0.0 is 0.0
+    except OverflowError:  # a query can ask for an int
         raise BadQuery(f"column {column.name!r} is of type float, and {shown(value)} is too large for one") from None
     bits: int = _BITS.unpack(packed)[0]
     return bits if bits >= 0 else bits ^ _ALL_BUT_SIGN

@@ -75,6 +75,12 @@ def test_equal_values_are_one_comparable() -> None:
     )
 
 
+def test_floats_are_compared_with_an_int_as_it_is() -> None:
+    weight = column(float)
+    assert weight.asked(2**53 + 1) > weight.stored(2.0**53)
+    assert weight.asked(10**400) > weight.stored(1e308)
+
+
 @pytest.mark.parametrize("declared", [list[int], dict[str, int], int | str, Any], ids=str)
 def test_other_types_have_no_order(declared: Any) -> None:
     assert column(declared).kind is None
