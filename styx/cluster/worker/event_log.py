@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from styx.cluster.event_record import mark_of, record_of_event
+from styx.cluster.worker.under_way import UnderWay
 from styx.kafka.appender import Appender
 from styx.kafka.appends import NewRecord, size_of
 from styx.messages import EventRecord
@@ -60,7 +61,7 @@ class EventLog:
         self._emitted = emitted
         self._bytes = n_bytes
         self._loop = asyncio.get_running_loop()
-        self._under_way: set[asyncio.Future[None]] = set()
+        self._under_way = UnderWay()
         self._held: deque[_Append] = deque()
         self._queued_bytes = 0
         self._appended: list[tuple[_Append, int]] = []
@@ -94,18 +95,7 @@ class EventLog:
 
     def when_durable(self, then: Callable[[], None]) -> None:
         """Calls `then` once all that was appended so far is committed. Never calls it if something cannot be."""
-        waiting = set(self._under_way)
-        if not waiting:
-            then()
-            return
-
-        def one_less(future: asyncio.Future[None]) -> None:
-            waiting.discard(future)
-            if not waiting and not future.cancelled():
-                then()
-
-        for future in list(waiting):
-            future.add_done_callback(one_less)
+        self._under_way.when_durable(then)
 
     def end(self) -> None:
         """Ends the generation. Callbacks for what is not committed are dropped, with all that they refer to."""
@@ -114,17 +104,13 @@ class EventLog:
             self._timer.cancel()
         self._appended = []
         self._held.clear()
-        for future in list(self._under_way):
-            future.cancel()
+        self._under_way.end()
         self._appender.abort()
 
     def _append(self, name: str, slot: int, records: list[NewRecord]) -> int:
         size = sum(map(size_of, records))
-        committed: asyncio.Future[None] = self._loop.create_future()
-        self._under_way.add(committed)
-        committed.add_done_callback(self._under_way.discard)
         self.waiting_bytes += size
-        self._held.append(_Append(name, slot, records, size, committed))
+        self._held.append(_Append(name, slot, records, size, self._under_way.begin()))
         self._append_held()
         return size
 

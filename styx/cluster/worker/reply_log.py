@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from styx.cluster.worker.under_way import UnderWay
 from styx.kafka.appender import Appender
 from styx.kafka.appends import NewRecord, size_of
 from styx.kafka.topics import TID_HEADER
@@ -39,9 +40,8 @@ class ReplyLog:
         self._appender = appender
         self._topic = topic
         self._lost = lost
-        self._loop = asyncio.get_running_loop()
         self._held: deque[_Held] = deque()
-        self._under_way: set[asyncio.Future[None]] = set()
+        self._under_way = UnderWay()
         self._queued_bytes = 0
         self._held_bytes = 0
 
@@ -75,26 +75,12 @@ class ReplyLog:
         self._append_held()
 
     def _hold(self, partition: int, records: list[NewRecord], size: int) -> None:
-        durable: asyncio.Future[None] = self._loop.create_future()
-        self._under_way.add(durable)
-        durable.add_done_callback(self._under_way.discard)
-        self._held.append(_Held(partition, records, size, durable))
+        self._held.append(_Held(partition, records, size, self._under_way.begin()))
         self._held_bytes += size
 
     def when_durable(self, then: Callable[[], None]) -> None:
         """Calls `then` once all replies emitted so far are durable. Never calls it if one cannot be made durable."""
-        waiting = set(self._under_way)
-        if not waiting:
-            then()
-            return
-
-        def one_less(future: asyncio.Future[None]) -> None:
-            waiting.discard(future)
-            if not waiting and not future.cancelled():
-                then()
-
-        for future in list(waiting):
-            future.add_done_callback(one_less)
+        self._under_way.when_durable(then)
 
     def end(self) -> None:
         """Ends the generation. Callbacks for replies that are not durable yet are dropped, with all that they
@@ -102,8 +88,7 @@ class ReplyLog:
         """
         self._held.clear()
         self._held_bytes = 0
-        for durable in list(self._under_way):
-            durable.cancel()
+        self._under_way.end()
 
     def _append_held(self) -> None:
         held = self._held
