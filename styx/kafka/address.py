@@ -45,6 +45,11 @@ class KafkaAddress(NamedTuple):
             options["sasl_plain_password"] = self.password
         return options
 
+    def reader_options(self) -> dict[str, Any]:
+        """`options`, for a consumer of committed records that decides itself what it reads, and from where."""
+        own: dict[str, Any] = {"group_id": None, "enable_auto_commit": False, "auto_offset_reset": "none"}
+        return {**self.options(), **own, "isolation_level": "read_committed"}
+
 
 def parse_kafka_url(url: str, environment: Mapping[str, str] = os.environ) -> KafkaAddress:
     """Reads `kafka://h1:9092,h2:9092`, with options like `?protocol=SASL_SSL&mechanism=SCRAM-SHA-512&cafile=FILE`.

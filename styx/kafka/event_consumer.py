@@ -55,12 +55,8 @@ class EventConsumer:
 
     async def _start(self) -> None:
         self._consumer = AIOKafkaConsumer(
-            **self._address.options(),
+            **self._address.reader_options(),
             client_id="styx-events",
-            group_id=None,
-            enable_auto_commit=False,
-            auto_offset_reset="none",
-            isolation_level="read_committed",
             max_partition_fetch_bytes=FETCH_BYTES_MAX,
             request_timeout_ms=int(REQUEST_SECONDS * 1000),
         )

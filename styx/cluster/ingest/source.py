@@ -99,12 +99,8 @@ class KafkaSource:
         self._session = KafkaSession(self._address)
         await self._session.open()
         self._consumer = AIOKafkaConsumer(
-            **self._address.options(),
+            **self._address.reader_options(),
             client_id="styx-ingest",
-            group_id=None,
-            enable_auto_commit=False,
-            auto_offset_reset="none",
-            isolation_level="read_committed",
             max_partition_fetch_bytes=PARTITION_BYTES_MAX,
             fetch_max_wait_ms=WAIT_MS,
             metadata_max_age_ms=5_000,
