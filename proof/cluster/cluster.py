@@ -139,6 +139,19 @@ class ClusterUnderTest:
         )
         self.worker_ports[place] = port
 
+    async def replace_worker(self, place: int) -> None:
+        """Kills (SIGKILL) the worker there, and starts another one in its place at once."""
+        worker = self.workers[place]
+        assert worker is not None, f"no worker runs in place {place}"
+        await worker.kill()
+        await self.start_worker(place)
+
+    async def replace_coordinator(self) -> None:
+        """Kills (SIGKILL) the coordinator, and starts another one at once."""
+        assert self.coordinator is not None, "no coordinator runs"
+        await self.coordinator.kill()
+        await self.start_coordinator()
+
     async def add_worker(self) -> None:
         """Starts a worker in a place that has none, or in a new one."""
         if None not in self.workers:

@@ -119,14 +119,9 @@ async def _strike(cluster: ClusterUnderTest, kafka: Service, fault: str) -> None
         await asyncio.to_thread(kafka.kill)
         await asyncio.to_thread(kafka.start)
     elif kind == "worker":
-        worker = cluster.workers[int(place)]
-        assert worker is not None, "every worker is started again at once"
-        await worker.kill()
-        await cluster.start_worker(int(place))
+        await cluster.replace_worker(int(place))
     elif kind == "coordinator":
-        assert cluster.coordinator is not None, "it was started"
-        await cluster.coordinator.kill()
-        await cluster.start_coordinator()
+        await cluster.replace_coordinator()
     else:
         assert cluster.ingest is not None, "it was started"
         await cluster.ingest.kill()

@@ -86,10 +86,7 @@ def test_clocks_that_are_set_forward_and_back(kafka: RealKafka, tmp_path: Path) 
                 # Processes that begin with a clock that is an hour behind wait until it is there again.
                 await give(2 * EACH, 2 * HALF_AN_HOUR_MS)
                 for place in range(options.workers):
-                    worker = cluster.workers[place]
-                    assert worker is not None
-                    await worker.kill()
-                    await cluster.start_worker(place)
+                    await cluster.replace_worker(place)
                 await asyncio.sleep(3.0)
                 await check(lambda number: number == 2 * EACH)
                 set_clocks(tmp_path, 2 * HOUR)

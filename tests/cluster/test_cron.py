@@ -31,13 +31,8 @@ def test_ticks_and_dead_calls_outlive_processes(kafka: RealKafka, tmp_path: Path
             async with cluster.client() as client, HttpClient(cluster.http_url) as http:
                 for place in range(options.workers):
                     await asyncio.sleep(1.5)
-                    worker = cluster.workers[place]
-                    assert worker is not None
-                    await worker.kill()
-                    await cluster.start_worker(place)
-                assert cluster.coordinator is not None
-                await cluster.coordinator.kill()
-                await cluster.start_coordinator()
+                    await cluster.replace_worker(place)
+                await cluster.replace_coordinator()
                 async with asyncio.timeout(PATIENCE_SECONDS):
                     while len((await client.dead_calls("clock", timeout=PATIENCE_SECONDS)).calls) < 3:  # noqa: ASYNC110
                         await asyncio.sleep(0.2)

@@ -149,13 +149,8 @@ def test_an_ordinary_consumer_reads_each_event_once(kafka_of_its_own: RealKafka,
                 async def strikes() -> None:
                     for place in range(options.workers):
                         await asyncio.sleep(0.8)
-                        worker = cluster.workers[place]
-                        assert worker is not None
-                        await worker.kill()
-                        await cluster.start_worker(place)
-                    assert cluster.coordinator is not None
-                    await cluster.coordinator.kill()
-                    await cluster.start_coordinator()
+                        await cluster.replace_worker(place)
+                    await cluster.replace_coordinator()
                     await asyncio.sleep(1.0)
                     await asyncio.to_thread(kafka.kill if broker == "is killed" else kafka.stop)
                     await asyncio.to_thread(kafka.start)

@@ -44,18 +44,13 @@ def test_calls_for_later_outlive_processes(kafka: RealKafka, tmp_path: Path) -> 
                 async def kills() -> None:
                     for place in range(options.workers):
                         await asyncio.sleep(0.7)
-                        worker = cluster.workers[place]
-                        assert worker is not None
-                        await worker.kill()
-                        await cluster.start_worker(place)
+                        await cluster.replace_worker(place)
 
                 await asyncio.gather(*map(gives, range(GIVERS)), kills())
                 for who in range(GIVERS):
                     await written(who)
 
-                assert cluster.coordinator is not None
-                await cluster.coordinator.kill()
-                await cluster.start_coordinator()
+                await cluster.replace_coordinator()
                 for who in range(GIVERS):
                     lines = await client.call("book", who, "lines", timeout=PATIENCE_SECONDS)
                     assert [line[0] for line in lines] == [who] * ROUNDS * EACH

@@ -42,10 +42,7 @@ async def due_at_once(kafka: str, directory: Path, calls: int, restarts: bool) -
             if restarts:
                 await asyncio.sleep(options.snapshot_interval_s)
                 for place in range(options.workers):
-                    worker = cluster.workers[place]
-                    assert worker is not None
-                    await worker.kill()
-                    await cluster.start_worker(place)
+                    await cluster.replace_worker(place)
             await client.call("book", -1, "ask", timeout=PATIENCE_SECONDS)
             set_clocks(directory, DELAY + timedelta(minutes=1))
             begun = time.monotonic()

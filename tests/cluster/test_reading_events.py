@@ -81,10 +81,7 @@ def test_readers_get_the_same_behind_every_cursor(kafka: RealKafka, tmp_path: Pa
                 await asyncio.sleep(2.0)
                 sending = [asyncio.create_task(_send(client, who, committed)) for who in range(SENDERS)]
                 await asyncio.sleep(0.5)
-                worker = cluster.workers[0]
-                assert worker is not None
-                await worker.kill()
-                await cluster.start_worker(0)
+                await cluster.replace_worker(0)
                 await asyncio.gather(*sending)
                 await asyncio.sleep(1.0)
 
