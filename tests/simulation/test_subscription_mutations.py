@@ -14,15 +14,15 @@ from msgspec.structs import replace
 from proof import chaos_app
 from proof.simulation import SimulationFailure, SimulationReport, random_plan, simulate
 from proof.subscriptions import app_of_listeners, say
-from styx.model import delivery, event_delivery, giving, lane
+from styx.model import event_delivery, giving, lane
 from styx.model.agenda import due_of, entry_id
-from styx.model.context import Context
 from styx.model.delivery import DEAD, DELIVERED, PUT_OFF, delivery_name
 from styx.state import due_calls
 from styx.state.due_calls import DueCalls
 from styx.values.codec import decode_plain
 from tests.plain_form import plain_form
 from tests.simulation.mutation import ONLY_IF_ASKED
+from tests.simulation.test_agenda_mutations import a_delivery_leaves_its_entry
 
 pytestmark = plain_form
 
@@ -79,18 +79,6 @@ def a_group_is_in_the_order_of_arrival(patch: pytest.MonkeyPatch) -> None:
     arrivals = count()
     original = lane.in_lane
     patch.setattr(giving, "in_lane", lambda its_id, its_lane: f"{next(arrivals):06}{original(its_id, its_lane)}")
-
-
-def a_delivery_leaves_its_entry(patch: pytest.MonkeyPatch) -> None:
-    async def deliver(ctx: Context, wanted: Any) -> str:
-        _, entry = delivery._standing(ctx, wanted)
-        if entry is None:
-            return delivery.WITHDRAWN
-        giving.call_encoded(ctx, entry.operator, entry.function, entry.key, entry.params)
-        return delivery.DELIVERED
-
-    patch.setattr(delivery, "_deliver", deliver)
-    patch.setattr(delivery, "_functions", {})
 
 
 def what_an_aborted_transaction_gave_is_given(patch: pytest.MonkeyPatch) -> None:
