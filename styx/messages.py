@@ -140,7 +140,6 @@ _request_encoder = msgspec.msgpack.Encoder()
 _request_decoder = msgspec.msgpack.Decoder(Request)
 _head_decoder = msgspec.msgpack.Decoder(RequestHead)
 _reply_decoder = msgspec.msgpack.Decoder(ReplyRecord)
-_event_decoder = msgspec.msgpack.Decoder(EventRecord)
 
 
 def encode_request(request: Request) -> bytes:
@@ -175,16 +174,6 @@ def encode_reply(record: ReplyRecord) -> bytes:
 def decode_reply(data: bytes) -> ReplyRecord:
     """Raises `msgspec.DecodeError` for garbage."""
     return _reply_decoder.decode(data)
-
-
-def encode_event(record: EventRecord) -> bytes:
-    """The record as the engine's own logs keep it."""
-    return _request_encoder.encode(record)
-
-
-def decode_event(data: bytes) -> EventRecord:
-    """Raises `msgspec.DecodeError` for garbage."""
-    return _event_decoder.decode(data)
 
 
 def reply_of(record: ReplyRecord) -> Reply:

@@ -8,6 +8,7 @@ that took it, and there it is decoded and becomes a call of a function of the ap
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
@@ -244,15 +245,8 @@ class Ingest(Operator):
 
 
 def _takes_one(function: Callable[..., Any]) -> bool:
-    import inspect
-
     try:
         inspect.signature(function).bind(None, None)
     except TypeError:
         return False
     return True
-
-
-def ingests_of(operators: Iterable[Operator]) -> list[Ingest]:
-    """Those of the operators that are ingests."""
-    return [each for each in operators if isinstance(each, Ingest)]

@@ -7,14 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from styx.model.cron import is_cron_key
-from styx.model.table_names import (
-    holds_agenda,
-    holds_dead,
-    holds_events,
-    holds_rows,
-    holds_values,
-    owner_of,
-)
+from styx.model.table_names import holds_agenda, holds_dead, holds_events, holds_rows, holds_values, owner_of
 from styx.relational.index_range import TableIndex
 from styx.state.due_calls import DueCalls
 from styx.state.emissions import Emission, EmissionTable
