@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from msgspec.structs import replace
 
 from styx.errors import BadArguments, BadKey, InTransactionError, UnknownOperator, UnsupportedValue
-from styx.model.agenda import AT_ONCE, DeadCall, agenda_of, decode_dead, encode_entry, entry_key, giver_of
+from styx.model.agenda import AT_ONCE, DeadCall, agenda_of, called_key, decode_dead, encode_entry, entry_key, giver_of
 from styx.model.app import App
 from styx.model.context import Context
 from styx.model.dead_calls import dead_cell, dead_indexes, dead_range
@@ -152,7 +152,7 @@ async def _replay(ctx: Context, its_id: str) -> bool:
     entry = dead.entry
     try:
         spec = ctx._env.app.resolve(entry.operator, entry.function)
-        spec.keys.check(tuple(entry.key) if isinstance(entry.key, list) else entry.key)
+        spec.keys.check(called_key(entry))
     except InTransactionError as error:
         raise UnsupportedValue(f"the dead call cannot be tried again, and stays: {error}") from None
     again = replace(entry, due_us=AT_ONCE, id=new_id(ctx), given_us=ctx._env.timestamp_us, attempt=0)
