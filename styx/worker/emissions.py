@@ -47,10 +47,13 @@ class Emissions:
         """
         self.standing = {its_id: stands for its_id, stands in emitted.items() if epoch_of(its_id) > epoch}
 
-    def replayed(self) -> list[Effect]:
-        """All recorded epochs have closed: reports what stands and no replay has emitted."""
-        standing, self.standing = self.standing, {}
-        return [EventDiffers(stands.slot, stands.event, its_id, None) for its_id, stands in standing.items()]
+    def replayed(self, until: int) -> list[Effect]:
+        """All recorded epochs, up to `until`, have closed: reports what stands of them and no replay has emitted. What
+        stands of later ones is of a later generation, which this worker does not know of yet.
+        """
+        missing = [its_id for its_id in self.standing if epoch_of(its_id) <= until]
+        lost = [(its_id, self.standing.pop(its_id)) for its_id in missing]
+        return [EventDiffers(stands.slot, stands.event, its_id, None) for its_id, stands in lost]
 
     def begin(self, epoch: int) -> None:
         """The events that follow belong to `epoch`."""

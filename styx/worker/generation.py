@@ -106,7 +106,7 @@ class Generation:
         recovery has not ended well before it knows that there are none.
         """
         emissions = self.replies.emissions
-        return [] if emissions is None or self.epoch < self.recorded_until else emissions.replayed()
+        return [] if emissions is None or self.epoch < self.recorded_until else emissions.replayed(self.recorded_until)
 
 
 def to_be_loaded(

@@ -149,14 +149,24 @@ def load_of(cluster: ClusterUnderTest, client: Client, rng: Random) -> SteadyLoa
 
 
 async def covered(cluster: ClusterUnderTest, epoch: int) -> None:
-    """Waits until a snapshot has this epoch, and a payment that is under way."""
+    """Waits until a snapshot has this epoch, rows, and a payment that is under way."""
     async with asyncio.timeout(WAIT_S):
         while True:
-            manifest = await asyncio.to_thread(lambda: newest_manifest(cluster.open_store()))
-            pending = [] if manifest is None else [p for slot in manifest.slots for p in slot.part.pending if p.parked]
-            if manifest is not None and manifest.epoch >= epoch + 20 and pending:
+            if await asyncio.to_thread(covers, cluster.open_store(), epoch):
                 return
             await asyncio.sleep(0.2)
+
+
+def covers(store: Store, epoch: int) -> bool:
+    manifest = newest_manifest(store)
+    if manifest is None or manifest.epoch < epoch + 20:
+        return False
+    parked = any(pending.parked for slot in manifest.slots for pending in slot.part.pending)
+    return parked and has_rows(snapshot_state(store, manifest))
+
+
+def has_rows(state: State) -> bool:
+    return any(holds_rows(table) for table, _ in state)
 
 
 async def backed_up(cluster: ClusterUnderTest) -> Index:
@@ -262,7 +272,7 @@ def contents(store: Store) -> dict[str, bytes]:
 
 def serial_until(cluster: ClusterUnderTest, topics: Topics, epoch: int, state: State) -> HistoryReport:
     """The state is that of serial execution of all that was answered up to this epoch."""
-    assert any(holds_rows(table) for table, _ in state), "rows are in it"
+    assert has_rows(state)
     requests, replies = answered_once(topics, cluster.options.slots)
     return checked(cluster, requests, [each for each in replies if each.epoch <= epoch], state, topics, {})
 

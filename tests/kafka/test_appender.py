@@ -13,6 +13,7 @@ from styx.kafka.errors import AppendFailed
 from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import Topics
 from styx.log.base import Stream
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.kafka.blocking import in_thread, numbers, read_all, record, records
 from tests.kafka.conftest import N_SLOTS
 from tests.real_services import RealKafka
@@ -63,8 +64,12 @@ async def test_stop_ends_the_transaction(
     await appender.start(topics)
     appender.append(topics.epochs, 0, [record(1)])
     await appender.stop()
-    # Its record, and the one that ends its transaction.
-    assert await in_thread(lambda: reader.bounds(Stream.EPOCHS, 0)) == (0, 2)
+    # Its record, and the one that ends its transaction: the broker writes that one soon after it has answered.
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            if await in_thread(lambda: reader.bounds(Stream.EPOCHS, 0)) == (0, 2):
+                return
+            await asyncio.sleep(0.05)
 
 
 async def test_a_transactional_id_that_the_broker_does_not_take(

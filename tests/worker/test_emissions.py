@@ -75,7 +75,7 @@ def test_what_stands_in_the_log_is_not_handed_on_again(world: World) -> None:
     world.emissions.load({stands: StandingEvent(2, "paid", event_digest(b"2"))}, 4)
     world.emissions.collect(1)
     assert [record.tid for record in world.events()] == [8]
-    assert world.emissions.replayed() == []
+    assert world.emissions.replayed(5) == []
 
 
 def test_another_value_than_stands_is_told_and_does_not_leave(world: World) -> None:
@@ -94,8 +94,15 @@ def test_what_no_replay_emits_is_told_when_the_replay_has_ended(world: World) ->
     world.emissions.collect(1)
     assert world.emissions.take() == []
     told = [EventDiffers(2, "paid", lost, None)]
-    assert world.emissions.replayed() == told, "what the snapshot has is not emitted again"
-    assert world.emissions.replayed() == []
+    assert world.emissions.replayed(6) == told, "what the snapshot has is not emitted again"
+    assert world.emissions.replayed(6) == []
+
+
+def test_what_a_later_generation_emitted_is_not_told_by_who_does_not_know_of_it(world: World) -> None:
+    recorded, later = entry_id(6, FIRST_RUN, 4, b"", 1), entry_id(7, FIRST_RUN, 4, b"", 1)
+    world.emissions.load({recorded: StandingEvent(2, "paid", b""), later: StandingEvent(2, "paid", b"")}, 4)
+    assert world.emissions.replayed(6) == [EventDiffers(2, "paid", recorded, None)]
+    assert list(world.emissions.standing) == [later]
 
 
 def test_a_replaced_state_hands_on_as_well() -> None:
