@@ -1,0 +1,1 @@
+"""The service of customers: who they are, and what they have done."""

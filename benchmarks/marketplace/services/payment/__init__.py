@@ -1,0 +1,1 @@
+"""The service of payments: it charges customers through a payment provider, and tells everybody how that ended."""

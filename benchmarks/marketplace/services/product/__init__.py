@@ -1,0 +1,1 @@
+"""The service of products: what sellers offer, and at which price."""

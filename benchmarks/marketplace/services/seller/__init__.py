@@ -1,0 +1,1 @@
+"""The service of sellers: who they are, their open orders, and their dashboard."""

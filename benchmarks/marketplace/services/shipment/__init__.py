@@ -1,0 +1,1 @@
+"""The service of shipments: packages, and which of them are delivered next."""
