@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import urllib.request
 from enum import StrEnum
 from hashlib import blake2b
 from typing import Final
 
-PROVIDER: Final = os.environ.get("MARKETPLACE_PROVIDER", "")
-"""The provider's URL; without one the decision is computed here."""
-REJECTED: Final = float(os.environ.get("MARKETPLACE_REJECTED", "0"))
-"""The percentage that is rejected if there is no provider."""
-SEED: Final = int(os.environ.get("MARKETPLACE_SEED", "1"))
+from benchmarks.marketplace import settings
 
 ATTEMPTS: Final = 3
 TIMEOUT_S: Final = 2.0
@@ -42,7 +37,7 @@ def rejected(invoice_number: str, percent: float, seed: int) -> bool:
 
 def decide(invoice_number: str) -> Answer:
     """The answer if there is no provider."""
-    return Answer.REJECTED if rejected(invoice_number, REJECTED, SEED) else Answer.APPROVED
+    return Answer.REJECTED if rejected(invoice_number, settings.REJECTED, settings.SEED) else Answer.APPROVED
 
 
 def charge(invoice_number: str, customer_id: int, cents: int, payment_type: str) -> str:
@@ -54,7 +49,7 @@ def charge(invoice_number: str, customer_id: int, cents: int, payment_type: str)
         "payment_type": payment_type,
     }
     request = urllib.request.Request(
-        f"{PROVIDER.rstrip('/')}/charge",
+        f"{settings.PROVIDER.rstrip('/')}/charge",
         json.dumps(body).encode(),
         {"Content-Type": "application/json", "Idempotency-Key": invoice_number},
         method="POST",

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 
-class BadQuantity(Exception):
-    """A quantity below 1, or so large that no seller has it."""
-
-
 class CartClosed(Exception):
     """The cart is being checked out: nothing can be put in it or taken out of it."""
 
 
+class CartFull(Exception):
+    """The cart has as many products as a cart takes."""
+
+
 class EmptyCart(Exception):
-    """There is nothing in the cart to check out or to seal."""
+    """There is nothing in the cart to check out."""
 
 
 class NotInCart(Exception):
@@ -31,10 +31,6 @@ class UnknownProduct(Exception):
     """There is no such product, or it was deleted."""
 
 
-class UnknownSeller(Exception):
-    """There is no such seller."""
-
-
 class UnknownOrder(Exception):
     """The customer has no order with this number."""
 
@@ -45,6 +41,10 @@ class UnknownStock(Exception):
 
 class VersionTaken(Exception):
     """A replacement has the version that the product has, and yet it is another one."""
+
+
+class WrongStep(Exception):
+    """An order cannot come from its status to that one."""
 
 
 class StillReserved(Exception):

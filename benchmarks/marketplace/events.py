@@ -48,6 +48,17 @@ class ProductUpdated(Struct, frozen=True):
     product: Product
 
 
+class ProductChanged(Struct, frozen=True):
+    """What E0 and E1 mean for copies, in one stream, because subscriptions to two events have no common order."""
+
+    seller_id: int
+    product_id: int
+    price: int
+    version: str
+    active: bool
+    change: int
+
+
 class ReserveStock(Struct, frozen=True):
     """E2, from Cart to Stock."""
 
@@ -74,7 +85,9 @@ class ReserveStockFailed(Struct, frozen=True):
 
 
 class InvoiceIssued(Struct, frozen=True):
-    """E5, from Order to Seller: the lines of one seller. Payment gets the whole invoice by a call."""
+    """E5, from Order to Seller: the invoice with the lines of one seller alone; `total_invoice` is that of the order.
+    Payment gets the whole invoice, by a call.
+    """
 
     seller_id: int
     invoice: Invoice
@@ -201,6 +214,7 @@ class PaymentArchived(Struct, frozen=True):
 
 price_updated = Event("price-updated", PriceUpdated)
 product_updated = Event("product-updated", ProductUpdated)
+product_changed = Event("product-changed", ProductChanged)
 reserve_stock = Event("reserve-stock", ReserveStock)
 stock_confirmed = Event("stock-confirmed", StockConfirmed)
 reserve_stock_failed = Event("reserve-stock-failed", ReserveStockFailed)
@@ -221,6 +235,7 @@ payment_archived = Event("payment-archived", PaymentArchived, keep=KEPT)
 EVENTS: Final[list[Event[Any]]] = [
     price_updated,
     product_updated,
+    product_changed,
     reserve_stock,
     stock_confirmed,
     reserve_stock_failed,

@@ -10,7 +10,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from benchmarks.marketplace.services.product.rows import product
-from benchmarks.marketplace.values import Id, Version
+from benchmarks.marketplace.values import Id, ItemStatus, Version
 from styx import Check, Operator, Ref
 
 Count = Annotated[int, Meta(ge=0)]
@@ -54,3 +54,10 @@ stock_items = stock.table(
     references=[Ref(("seller_id", "product_id"), product, on_delete="cascade")],
 )
 demand = stock.table("demand", Demand, key="hour")
+
+
+class StockAnswer(Struct):
+    """The answer to one line of a checkout. `qty_available`: how many pieces could have been reserved."""
+
+    status: ItemStatus
+    qty_available: int

@@ -1,0 +1,73 @@
+"""A paid order is packed: one shipment for the order, one package for each line, a place in each seller's queue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.marketplace.answers import ShipmentShown
+from benchmarks.marketplace.events import (
+    PaymentConfirmed,
+    ShipmentNotification,
+    payment_confirmed,
+    shipment_notification,
+)
+from benchmarks.marketplace.services.shipment.rows import Package, Shipment, packages, shipment, shipments
+from benchmarks.marketplace.values import PackageStatus, ShipmentStatus
+from styx import Context
+
+
+@shipment.on(payment_confirmed, key=lambda event: event.buyer.customer_id)
+async def pack(ctx: Context, event: PaymentConfirmed) -> None:
+    """Makes the shipment, and tells the order, the sellers and their queues."""
+    made = await _keep(ctx, event)
+    ctx.emit(shipment_notification, ShipmentNotification(ctx.key, event.order_id, event.date, ShipmentStatus.APPROVED))
+    for seller_id in sorted({each.seller_id for each in made}):
+        theirs = [each for each in made if each.seller_id == seller_id]
+        numbers = {each.product_id: each.package_id for each in theirs}
+        ctx.call_async("seller", "shipped", seller_id, (ctx.key, event.order_id, event.date, numbers))
+        ctx.call_async("queue", "wait", seller_id, (event.date, ctx.key, event.order_id, len(theirs)))
+
+
+async def _keep(ctx: Context[Any, Any], event: PaymentConfirmed) -> list[Package]:
+    buyer = event.buyer
+    await ctx.rows(shipments).insert(
+        Shipment(
+            event.order_id,
+            len(event.lines),
+            sum(each.freight_value for each in event.lines),
+            event.date,
+            ShipmentStatus.APPROVED,
+            buyer.first_name,
+            buyer.last_name,
+            buyer.street,
+            buyer.complement,
+            buyer.zip_code,
+            buyer.city,
+            buyer.state,
+        )
+    )
+    made = [
+        Package(
+            event.order_id,
+            number,
+            each.seller_id,
+            each.product_id,
+            each.product_name,
+            each.freight_value,
+            each.quantity,
+            event.date,
+            None,
+            PackageStatus.SHIPPED,
+        )
+        for number, each in enumerate(event.lines, 1)
+    ]
+    for package in made:
+        await ctx.rows(packages).insert(package)
+    return made
+
+
+@shipment.register(read_only=True)
+async def show(ctx: Context, order_id: int) -> ShipmentShown | None:
+    """The shipment of an order; None if there is none."""
+    found = await ctx.rows(shipments).get(order_id)
+    return None if found is None else ShipmentShown(found, await ctx.rows(packages).select(order_id=order_id))
