@@ -143,3 +143,11 @@ def replica_of(cluster: EmbeddedCluster, key: tuple[int, int] = (1, 1)) -> Repli
 
 def offer(price: int = 50_00, name: str = "coffee") -> Offer:
     return Offer(name, "SKU2", "drinks", "black", price, FREIGHT)
+
+
+async def refused(cluster: Client, error: str, *call: Any) -> str:
+    """The message with which a request is refused."""
+    reply = await cluster.request(*call)
+    assert reply.error is not None
+    assert reply.error.type == error, reply.error
+    return str(reply.error.message)

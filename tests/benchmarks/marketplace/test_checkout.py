@@ -25,19 +25,12 @@ from tests.benchmarks.marketplace.shop import (
     marketplace,
     order_of,
     price_of,
+    refused,
     request,
     stock_of,
 )
 
 pytestmark = pytest.mark.anyio
-
-
-async def refused(cluster: Any, error: str, *call: Any) -> str:
-    """The message with which a request is refused."""
-    reply = await cluster.request(*call)
-    assert reply.error is not None
-    assert reply.error.type == error, reply.error
-    return str(reply.error.message)
 
 
 async def test_a_paid_checkout_leaves_its_rows_in_all_services() -> None:
@@ -297,9 +290,7 @@ async def test_a7_6_nothing_in_stock_takes_no_order_number_and_leaves_no_row() -
     async with marketplace() as cluster:
         result = await buy(cluster, 1, item(quantity=11))
         assert (result["outcome"], result["order_id"]) == (CheckoutOutcome.NOT_ACCEPTED, None)
-        assert [cluster.rows(table, 1) for table in (orders, order_items, order_history, payments, shipments)] == [
-            []
-        ] * 5
+        assert [cluster.rows(each, 1) for each in (orders, order_items, order_history, payments, shipments)] == [[]] * 5
         assert counts_of(cluster, 1).failed_reservation_count == 1
         (mark,) = await cluster.events(events.transaction_mark)
         assert mark.value.status == "NOT_ACCEPTED"

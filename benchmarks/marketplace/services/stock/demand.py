@@ -38,9 +38,7 @@ async def judge(ctx: Context[Any, Any], item: StockItem, *, timer_is_gone: bool 
     level, was_low = item.qty_available - item.qty_reserved, item.low
     item.low = item.demand > WEEKS * level
     if item.low != was_low:
-        ctx.emit(
-            low_stock_warning, LowStockWarning(item.seller_id, item.product_id, item.low, level, item.demand, ctx.now())
-        )
+        _tell(ctx, item)
     if item.low and (timer_is_gone or not was_low):
         (oldest,) = await ctx.rows(demand).select(first=1)
         ctx.after(oldest.hour + WINDOW - ctx.now(), stock, look_again, ctx.key, name=_TIMER)
@@ -71,5 +69,11 @@ async def forgotten(ctx: Context[Any, Any], item: StockItem) -> None:
     await ctx.rows(demand).delete_where()
     if item.low:
         await ctx.cancel(_TIMER)
-        level = item.qty_available - item.qty_reserved
-        ctx.emit(low_stock_warning, LowStockWarning(item.seller_id, item.product_id, False, level, 0, ctx.now()))
+        item.low, item.demand = False, 0
+        _tell(ctx, item)
+
+
+def _tell(ctx: Context[Any, Any], item: StockItem) -> None:
+    level = item.qty_available - item.qty_reserved
+    warning = LowStockWarning(item.seller_id, item.product_id, item.low, level, item.demand, ctx.now())
+    ctx.emit(low_stock_warning, warning)
