@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.marketplace import settings
 from benchmarks.marketplace.events import EVENTS
 from benchmarks.marketplace.graphs import graphs
-from benchmarks.marketplace.services.cart import abandoning, checking_out, filling
+from benchmarks.marketplace.services.cart import abandoning, checking_out, filling, repricing
 from benchmarks.marketplace.services.cart.replica import Replication, replica_with
 from benchmarks.marketplace.services.cart.rows import cart
 from benchmarks.marketplace.services.customer import counting
@@ -28,7 +28,7 @@ from benchmarks.marketplace.services.stock.rows import stock
 from styx import App, Operator
 
 FILES = (
-    *(filling, checking_out, abandoning, selling, reserving, demand, placing, following, paying),
+    *(filling, checking_out, abandoning, repricing, selling, reserving, demand, placing, following, paying),
     *(packing, queueing, delivering, counting, entries, dashboard),
 )
 """The modules of the functions. Importing a module registers its functions with the operators."""

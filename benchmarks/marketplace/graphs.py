@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from itertools import pairwise
+from typing import Any, Final
 
+from benchmarks.marketplace import events
 from benchmarks.marketplace.services.cart.replica import Replication
-from styx import Graph
+from styx import Event, Graph
 
 PAYMENT: Final = [
     ("payment.pay", "stock.confirm"),
@@ -51,18 +53,31 @@ LOOK_AGAIN: Final = [("stock.look_again", "seller.warned")]
 PURGE: Final = [("product.purge", "stock.clear"), ("stock.clear", "seller.warned")]
 
 
+PUBLISHERS: Final[dict[str, list[Event[Any]]]] = {
+    "cart.checkout": [events.reserve_stock, events.stock_confirmed, events.reserve_stock_failed],
+    "order.place": [events.invoice_issued],
+    "payment.pay": [events.payment_confirmed, events.payment_failed, events.payment_archived],
+    "shipment.deliver": [events.delivery_notification, events.shipment_archived],
+    "product.set_price": [events.price_updated],
+    "cart.abandon": [events.cart_abandoned],
+    "stock.restock": [events.stock_increased],
+}
+"""The events that one function alone may emit."""
+
+
 def graphs(replication: Replication) -> list[Graph]:
     """New graphs, of all operations that call anything."""
-    copy = {Replication.TOGETHER: ["follow"], Replication.EVENTUAL: ["relay"]}.get(replication, [])
-    price = [("product.set_price", f"replica.{function}") for function in copy]
-    replace = [("product.replace", callee) for callee in _followers(copy)]
-    delete = [("product.delete", callee) for callee in _followers(copy)]
+    copies = _COPIES.get(replication, [])
+    price = [("product.set_price", callee) for callee in copies[:1]]
+    replace = [("product.replace", callee) for callee in ["stock.follow_product", *copies[:1]]]
+    delete = [("product.delete", callee) for callee in ["stock.follow_product", *copies[:1]]]
+    further = list(pairwise(copies))
     return [
         _graph("checkout", CHECKOUT),
         _graph("payment", PAYMENT),
-        *([_graph("price-update", price)] if price else []),
-        _graph("product-update", replace),
-        _graph("product-delete", delete),
+        *([_graph("price-update", price + further)] if price else []),
+        _graph("product-update", replace + further),
+        _graph("product-delete", delete + further),
         _graph("product-purge", PURGE),
         _graph("delivery", DELIVERY),
         _graph("abandonment", ABANDONMENT),
@@ -71,8 +86,11 @@ def graphs(replication: Replication) -> list[Graph]:
     ]
 
 
-def _followers(copy: list[str]) -> list[str]:
-    return ["stock.follow_product", *(f"replica.{function}" for function in copy)]
+_COPIES: Final = {
+    Replication.TOGETHER: ["replica.follow", "cart.reprice_here"],
+    Replication.EVENTUAL: ["replica.relay"],
+}
+"""What a change of a product calls in its transaction, one after the other."""
 
 
 def _graph(name: str, edges: list[tuple[str, str]]) -> Graph:
@@ -80,5 +98,9 @@ def _graph(name: str, edges: list[tuple[str, str]]) -> Graph:
     made = Graph(name, start=edges[0][0])
     for caller, callee in edges:
         made.edge(caller, callee)
-    callers = {caller for caller, _ in edges}
-    return made.terminal(*dict.fromkeys(callee for _, callee in edges if callee not in callers))
+    callers = dict.fromkeys(caller for caller, _ in edges)
+    made.terminal(*dict.fromkeys(callee for _, callee in edges if callee not in callers))
+    for caller in callers:
+        if caller in PUBLISHERS:
+            made.publishes(caller, *PUBLISHERS[caller])
+    return made

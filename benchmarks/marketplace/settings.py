@@ -32,6 +32,8 @@ ARCHIVE: Final = chosen("MARKETPLACE_ARCHIVE", ("on", "off")) == "on"
 """Whether what has ended is archived as events."""
 REPLICATION: Final = chosen("MARKETPLACE_REPLICATION", ("together", "seller", "object", "eventual"))
 """How the carts' copies follow the products."""
+REPRICE: Final = chosen("MARKETPLACE_REPRICE", ("checkout", "carts"))
+"""Whether a new price waits for the checkout, or also comes to the open carts that hold the product."""
 PAYMENT: Final = chosen("MARKETPLACE_PAYMENT", ("after", "together"))
 """Whether a payment is a transaction of its own, or the end of its checkout's."""
 PROVIDER: Final = os.environ.get("MARKETPLACE_PROVIDER", "")

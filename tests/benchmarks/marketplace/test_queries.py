@@ -124,6 +124,8 @@ async def test_c2_a_failed_checkout_is_abandoned_after_ten_minutes_once() -> Non
         assert await abandoned(cluster) == [("a", "NOT_RESERVED")]
         await cluster.advance(60 * MINUTE)
         assert len(await abandoned(cluster)) == 1
+        (told,) = await cluster.events(events.cart_abandoned)
+        assert told.time - told.value.failed_at > 10 * MINUTE  # a retry at ten minutes exactly is in time
         (row,) = cluster.rows(checkouts, 1)
         assert row.abandoned_at - row.failed_at == 10 * MINUTE
         assert counts_of(cluster, 1).abandoned_cart_count == 1

@@ -10,7 +10,10 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from benchmarks.marketplace import settings
 from benchmarks.marketplace.events import ProductChanged, product_changed
+from benchmarks.marketplace.services.cart.repricing import reprice_here
+from benchmarks.marketplace.services.cart.rows import cart
 from benchmarks.marketplace.services.stock.rows import StockAnswer
 from benchmarks.marketplace.values import ItemStatus
 from styx import Context, Operator
@@ -86,6 +89,9 @@ async def follow(ctx: Context, event: ProductChanged) -> None:
     copy: Replica | None = await ctx.get()
     if copy is None or copy.change < event.change:
         await ctx.put(Replica(event.price, event.version, event.active, event.change))
+        if settings.REPRICE == "carts":
+            of_item = (event.seller_id, event.product_id, event.version, event.price)
+            ctx.call_all_async(cart, reprice_here, of_item)
 
 
 async def relay(ctx: Context, event: ProductChanged) -> None:
