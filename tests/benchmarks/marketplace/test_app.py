@@ -24,7 +24,7 @@ from benchmarks.marketplace.services.seller.dashboard import dashboard
 from benchmarks.marketplace.services.seller.rows import order_entries, seller
 from benchmarks.marketplace.services.shipment.rows import firsts, packages, shipments, waiting
 from benchmarks.marketplace.services.stock.rows import stock_items
-from styx import ConfigurationError
+from styx import ConfigurationError, Event
 from styx.testing import EmbeddedCluster
 from tests.benchmarks.marketplace.shop import (
     CUSTOMERS,
@@ -162,7 +162,7 @@ async def assert_stock_agrees(cluster: EmbeddedCluster) -> None:
 
 async def assert_customers_agree(cluster: EmbeddedCluster) -> None:
     """S#4: counts are those of the events. S#2: each submission has one order at most."""
-    kinds = {
+    kinds: dict[str, Event[Any]] = {
         "success_payment_count": events.payment_confirmed,
         "failed_payment_count": events.payment_failed,
         "failed_reservation_count": events.reserve_stock_failed,
@@ -171,7 +171,7 @@ async def assert_customers_agree(cluster: EmbeddedCluster) -> None:
     told = {
         column: Counter(
             event.value.customer_id if column == "delivery_count" else event.value.buyer.customer_id
-            for event in await cluster.events(kind)  # type: ignore[attr-defined]
+            for event in await cluster.events(kind)
         )
         for column, kind in kinds.items()
     }
