@@ -1,8 +1,8 @@
 """What the agendas of a slot have of crons when a version of the app begins there, and at the first start: one entry
 for each that is declared, and none for another.
 
-An entry whose expression is the same stays, with its next tick. A changed one begins anew. The same tables always give
-the same entries. Pure; it knows no clock, so an entry that begins only asks for its first tick.
+An entry whose expression is the same stays, with its next tick. A changed one begins anew, behind the last tick. The
+same tables always give the same entries. Pure; it knows no clock, so an entry that begins only asks for its first tick.
 """
 
 from __future__ import annotations
@@ -50,8 +50,11 @@ def cron_entries(app: App, tables: Tables, here: Here) -> dict[str, dict[Any, by
 
 
 def _entry(operator: str, cron: Cron, stored: AgendaEntry | None) -> AgendaEntry:
-    if stored is None or stored.cron != cron.expression:
+    if stored is None:
         return first_entry(operator, cron)
+    if stored.cron != cron.expression:
+        # Behind the last tick that was made, whatever the clock of a worker shows that comes now.
+        return replace(first_entry(operator, cron), given_us=stored.given_us)
     return replace(stored, attempts=cron.attempts, first_pause_us=cron.first_pause_us)
 
 

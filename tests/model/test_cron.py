@@ -179,6 +179,17 @@ def test_entries_that_begin_have_ids_of_their_own() -> None:
     assert all(" " not in each for each in ids)
 
 
+def test_a_changed_expression_gives_no_tick_that_was_made_whatever_the_clock_shows() -> None:
+    agenda, made = agenda_of("report"), us("2026-03-01T03:00")
+    [(key, data)] = written(app_with(("0 3 * * *", "a"))).items()
+    stored = {key: encode_entry(next_entry(decode_entry(data), made, "next"))}
+    for expression in ("0 3,4 * * *", "0 3 * * 0"):  # changed once more before the first change has begun
+        stored = written(app_with((expression, "a")), {agenda: stored})
+        begun = decode_entry(stored[key])
+        assert begins(begun)
+        assert begun.given_us == made
+
+
 def test_what_a_version_finds_and_leaves() -> None:
     agenda = agenda_of("report")
     before = written(app_with(("0 3 * * *", "a"), ("0 4 * * *", "b"), ("0 5 * * *", "c")))

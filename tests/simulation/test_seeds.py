@@ -46,6 +46,8 @@ CLUSTER_REGRESSIONS = {
     69169: "the same behind sixteen rounds with patches, without two who were cut",
     96: "the simulator read the replies of a cluster while one, which nobody waits for, was on its way",
     79489: "nobody started a coordinator again that one before it had fenced, which took over later",
+    67535: "a changed cron began by a clock that was behind, and gave a tick that had been made",
+    78281: "the same with a cron that another one's function calls",
     60477: "a simulated worker that a later generation had left out ended the run where its reader would have ended",
     61701: "the simulated log did not tell a coordinator that an older one had fenced it while it took over",
 }
