@@ -2,7 +2,7 @@
 
 In the serial order they run one after the other. A partition function calls entities of its own partition only, so none
 of the calls can see what another one does, and their order does not matter. What a partition function calls may call
-anything. If it makes a synchronous call, the transaction counts as one whose branches have collided.
+anything. If it makes a synchronous call, the transaction leaves the epoch and comes back in sequential mode.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ class Waits(Endings):
         if request.last != ALONE and not footprint.sequential:
             self._call_together(invocation, request.number, invocation._made[request.number : request.last + 1])
             return
-        if footprint.together is not None and not footprint.read_only and may_leave_partition(invocation):
-            footprint.collided = True
+        if self._leaves_partition(invocation):
+            return
         footprint.sent += 1 + calls_more(request.call.params, self.limits)
         if footprint.sent >= self._invocations_max and not footprint.sequential:
             abandon(invocation, self.running)
@@ -55,8 +55,8 @@ class Waits(Endings):
     def _call_together(self, invocation: Invocation, first: int, calls: Sequence[MadeCall]) -> None:
         """Runs calls at once. The function continues when all of them have ended."""
         footprint = invocation._footprint
-        if footprint.together is not None and not footprint.read_only and may_leave_partition(invocation):
-            footprint.collided = True
+        if self._leaves_partition(invocation):
+            return
         for call in calls:
             footprint.sent += 1 + calls_more(call.params, self.limits)
         if footprint.sent >= self._invocations_max:
@@ -69,6 +69,17 @@ class Waits(Endings):
             called = self._ask(invocation, path, call)
             if called is not None:
                 runs_together(called._footprint, path)
+
+    def _leaves_partition(self, invocation: Invocation) -> bool:
+        """Ends an invocation whose synchronous call may reach what functions reach that run at once with it. They are
+        of one chain, so that the order of arrival would decide what it reads. The transaction leaves the epoch.
+        """
+        footprint = invocation._footprint
+        if footprint.together is None or footprint.read_only or not may_leave_partition(invocation):
+            return False
+        abandon(invocation, self.running)
+        self._over_limit(invocation)
+        return True
 
     def _ask(self, invocation: Invocation, path: bytes, call: MadeCall) -> Invocation | None:
         """Makes a synchronous call. Returns the invocation if it is on this worker."""

@@ -48,9 +48,17 @@ CLUSTER_REGRESSIONS = {
     79489: "nobody started a coordinator again that one before it had fenced, which took over later",
     67535: "a changed cron began by a clock that was behind, and gave a tick that had been made",
     78281: "the same with a cron that another one's function calls",
+    78425: "what ran at once with a function that called elsewhere read by chance, in a replay something else",
     60477: "a simulated worker that a later generation had left out ended the run where its reader would have ended",
     61701: "the simulated log did not tell a coordinator that an older one had fenced it while it took over",
 }
+
+ELSEWHERE_REGRESSIONS = {
+    68020: "functions that ran at once reached one entity, and the order of arrival decided which of them raised",
+    74440: "the same, and which transaction a lock phase gave up",
+    76080: "the same, and one of them did not end",
+}
+"""What `compare_elsewhere` found."""
 
 
 @pytest.mark.parametrize("seed", REGRESSIONS)
@@ -61,6 +69,11 @@ def test_regression(seed: int) -> None:
 @pytest.mark.parametrize("seed", CLUSTER_REGRESSIONS)
 def test_regression_of_a_cluster(seed: int) -> None:
     simulate(random_plan(seed, cluster=True))
+
+
+@pytest.mark.parametrize("seed", ELSEWHERE_REGRESSIONS)
+def test_regression_of_a_replay_elsewhere(seed: int) -> None:
+    compare_elsewhere(seed, arrival=seed)
 
 
 @pytest.mark.parametrize("seed", range(6))
