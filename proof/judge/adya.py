@@ -57,8 +57,10 @@ def find_adya() -> Path:
 
 
 def install_command(folder: Path) -> list[str]:
-    """The command that installs the program into `folder`/bin. It builds for some minutes."""
-    return ["cargo", "install", "--locked", "--root", str(folder), f"adya@{VERSION}"]
+    """The command that installs the program into `folder`/bin, without drivers of databases. It builds for a minute or
+    a few.
+    """
+    return ["cargo", "install", "--locked", "--no-default-features", "--root", str(folder), f"adya@{VERSION}"]
 
 
 def check(recorded: Recorded, folder: Path) -> Verdict:

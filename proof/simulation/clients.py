@@ -28,8 +28,6 @@ from styx.log.base import Stream
 from styx.messages import Request, encode_request
 from styx.model.execution import resolve_request
 
-IDLE_HOUR_S = 3600.0
-
 
 class Clients:
     """`sent` maps request ids to the request and its time in the log, in microseconds; `answered` to the last epoch of
@@ -148,7 +146,7 @@ class Clients:
 
     def _plan_send(self, at_s: float, idle_from_s: float, request: Request) -> None:
         if at_s > idle_from_s:
-            at_s += IDLE_HOUR_S
+            at_s += self._plan.idle_s
         self.end_s = max(self.end_s, at_s)
         self.expected += 1
         self._world.time.after(at_s, self._send, request)

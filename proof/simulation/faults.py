@@ -24,6 +24,8 @@ RESTART_S = 0.05
 STRIKE_S = 3.0
 """How long a fault waits for the stage of a rollout in which it is to happen."""
 LOOK_S = 0.002
+IDLE_UNTIL_S = 10.0
+"""So long before clients send again, time passes as usual: processes look at it often."""
 
 
 class Faults:
@@ -295,4 +297,4 @@ class Faults:
     def _idle(self, duration_s: float) -> None:
         world = self._world
         world.idle = True
-        world.time.after(3590.0, setattr, world, "idle", False)
+        world.time.after(world.plan.idle_s - IDLE_UNTIL_S, setattr, world, "idle", False)

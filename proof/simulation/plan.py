@@ -75,6 +75,11 @@ class Fault(msgspec.Struct, frozen=True):
     duration_s: float
 
 
+IDLE_HOUR_S: Final = 3600.0
+IDLE_WITH_CRONS_S: Final = 120.0
+"""How long an "idle hour" lasts where crons tick: thousands of ticks show no more than a hundred, and cost minutes."""
+
+
 class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Times in virtual seconds. `repeats`: share of requests sent again with the same idempotency key;
     `externals`: share of requests that call an external function; `hidden_errors`: share that hide an error of the
@@ -142,6 +147,11 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     auto: bool = False
     managed: bool = False
     crons: bool = False
+
+    @property
+    def idle_s(self) -> float:
+        """How long no client sends anything, where that is a fault."""
+        return IDLE_WITH_CRONS_S if self.crons else IDLE_HOUR_S
 
 
 def random_plan(seed: int, *, workers: int | None = None, faults: bool = True, cluster: bool = False) -> SimulationPlan:

@@ -62,8 +62,11 @@ if TYPE_CHECKING:
     from proof.simulation.world import World
 
 HEARTBEAT_S = 0.2
+IDLE_HEARTBEAT_S = 0.5
+"""Often enough for nobody to be taken for dead; an idle hour has tens of thousands."""
 HALT_S = 0.01
-IDLE_HALT_S = 0.5
+IDLE_HALT_S = 1.0
+"""How often it is decided whether a worker takes up anything, usually and in an idle hour, where nothing comes."""
 TAKE_S = (0.003, 0.03, 0.3)
 """How long it tries a package at most, one of these."""
 CHECK_S = 0.01
@@ -233,7 +236,7 @@ class WorkerProcess:
                 self.says(WorkerBeat(self.id, self.core.generation, loaded, self.core.holdings()[1]))
             else:
                 self.world.network.send(self.name, "coordinator", self.world.heard_of(self), b"")
-        self.world.time.after(HEARTBEAT_S, self._beat)
+        self.world.time.after(IDLE_HEARTBEAT_S if self.world.idle else HEARTBEAT_S, self._beat)
 
     def _halt(self) -> None:
         """It takes up nothing for a while, as an embedded engine while its app changes."""

@@ -112,9 +112,10 @@ build_judge() {
     local work
     ! has_judge || return 0
     work="$(mktemp -d "$home/judge.XXXXXX")"
-    say "judge: building; this takes 2 to 10 minutes, once"
+    say "judge: building; this takes a minute or a few, once"
+    # Without what connects to databases, most of the build: it is only asked to check files.
     CARGO_TARGET_DIR="$work/target" with_progress judge "$work" \
-        nice cargo install --locked --root "$work" "adya@$ADYA_VERSION"
+        nice cargo install --locked --no-default-features --root "$work" "adya@$ADYA_VERSION"
     mkdir -p "$home/bin"
     mv "$work/bin/adya" "$home/bin/adya"
     rm -rf "$work"

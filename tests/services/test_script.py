@@ -97,9 +97,9 @@ def test_the_judge_is_installed_only_when_it_is_asked_for(machine: Machine) -> N
         "cargo",
         """
         echo "$@" >>"$CALLS"
-        [ "$1 $2 $3" = "install --locked --root" ] && mkdir -p "$4/bin" "$CARGO_TARGET_DIR"
-        echo '#!/bin/true' >"$4/bin/adya"
-        chmod +x "$4/bin/adya"
+        [ "$1 $2 $3 $4" = "install --locked --no-default-features --root" ] && mkdir -p "$5/bin" "$CARGO_TARGET_DIR"
+        echo '#!/bin/true' >"$5/bin/adya"
+        chmod +x "$5/bin/adya"
         """,
     )
     assert machine.run("install", "judge")[0] == 0

@@ -259,7 +259,11 @@ MUTATIONS: list[tuple[Mutation, dict[str, Any]]] = [
 ]
 
 
-NOTICED_BY: dict[Mutation, int] = {verdicts_are_not_waited_for: 29}
+NOTICED_BY: dict[Mutation, int] = {
+    verdicts_are_not_waited_for: 1,
+    verdicts_of_an_epoch_that_was_formed_anew_hold: 74,
+    a_round_with_a_cut_counts: 7,
+}
 """Seeds that are tried first."""
 
 

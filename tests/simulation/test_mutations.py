@@ -440,7 +440,21 @@ NOTICED_BY: dict[Mutation, int] = {
     records_of_an_old_generation_count: 276,
     a_collision_with_an_exception_is_run_again: 104,
     every_exception_is_final: 21,
-    a_lock_phase_may_grow_by_any_number_of_bytes: 33,
+    a_lock_phase_may_grow_by_any_number_of_bytes: 31,
+    everything_is_stored_as_it_is_by_then: 129,
+    a_failed_upload_forgets_its_changes: 51,
+    a_recovery_forgets_idempotency_keys_in_another_order: 11,
+    a_load_run_again_does_not_look_at_the_state: 11,
+    the_offset_moves_past_carried_transactions: 6,
+    everything_is_stored_on_top_of_its_chain: 5,
+    siblings_see_each_other: 4,
+    changes_pass_for_everything: 4,
+    early_frames_are_lost: 3,
+    snapshots_are_taken_amid_a_replay: 3,
+    objects_are_applied_in_the_wrong_order: 3,
+    a_snapshot_does_not_wait_for_its_replies: 3,
+    changed_calls_to_other_slots_go_unnoticed: 3,
+    a_changed_synchronous_result_goes_unnoticed: 3,
 }
 """Seeds that are tried first."""
 

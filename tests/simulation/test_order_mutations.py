@@ -212,7 +212,9 @@ OF_CLUSTERS = {
 """Noticed with the faults and the processes of a cluster only."""
 
 NOTICED_BY: dict[Mutation, int] = {
-    members_load_before_the_marker_is_in_the_log: 25,
+    members_load_before_the_marker_is_in_the_log: 52,
+    a_coordinator_reads_before_it_fences: 5,
+    a_stop_that_finds_all_stored_lets_the_next_generation_begin: 5,
 }
 """Seeds that are tried first."""
 
