@@ -57,10 +57,11 @@ class Load(NamedTuple):
 
 class Start(NamedTuple):
     """Of a process that starts from the directory. `replayed`: epochs that it ran again. `first_s`: of the first
-    request by an index.
+    request by an index. Times as above.
     """
 
     started_s: float
+    processor_s: float
     memory: int
     memory_peak: int
     replayed: int
@@ -117,11 +118,11 @@ def start(name: str, rows: int, directory: str, memory_max: int, later: int = 0)
 
 
 async def _start(name: str, rows: int, directory: str, later: int) -> Start:
-    before, begun = memory(), time.perf_counter()
+    before, begun, processor = memory(), time.perf_counter(), time.process_time()
     client = embedded(app, directory, snapshot_interval=SNAPSHOT_SECONDS_MAX)
     async with client:
-        started_s, held = time.perf_counter() - begun, memory() - before
-        begun = time.perf_counter()
+        started_s, processor_s = time.perf_counter() - begun, time.process_time() - processor
+        held, begun = memory() - before, time.perf_counter()
         await client.call(cart, 0, cheapest, name)
         first_s = time.perf_counter() - begun
         _check(client, name, rows)
@@ -129,7 +130,7 @@ async def _start(name: str, rows: int, directory: str, later: int) -> Start:
         if later:
             await client.load_rows(TABLES[name], more_items(rows, later))
             client.crash()
-    return Start(started_s, held, _peak(), replayed, first_s, rows)
+    return Start(started_s, processor_s, held, _peak(), replayed, first_s, rows)
 
 
 def more_items(rows: int, later: int) -> Iterator[tuple[int, Item]]:
@@ -204,7 +205,8 @@ def _told_of_load(done: Load, rows: int) -> str:
 
 def _told_of_start(begun: Start, behind: str) -> str:
     return (
-        f"start after {behind}: {begun.started_s:.1f} s, {begun.replayed} epochs replayed; "
+        f"start after {behind}: {begun.started_s:.1f} s, {begun.processor_s:.1f} s of processor time, "
+        f"{begun.replayed} epochs replayed; "
         f"{_memory(begun.memory, begun.memory_peak, begun.rows)}; the first request by an index "
         f"{begun.first_s * 1000:.1f} ms"
     )
