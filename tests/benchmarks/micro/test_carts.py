@@ -60,7 +60,7 @@ def test_a_view_has_what_its_rows_add_up_to(name: str) -> None:
             group = held.setdefault((cart, quantity), [0, 0])
             group[0] += 1
             group[1] += price
-        for key, data in slot.state.table("cart/by_quantity").at(engine.worker.epoch).items():
+        for key, data in slot.state.table(by_quantity.full_name).at(engine.worker.epoch).items():
             groups[key] = list(msgspec.structs.astuple(by_quantity.row_type.decode(data))[1:])
     assert groups == held
     assert len(groups) >= CARTS
