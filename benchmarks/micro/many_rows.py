@@ -58,12 +58,14 @@ TABLES: Final[dict[str, Table]] = {
     ),
 }
 ORDERED: Final = ("two indexes", "three indexes")
+"""Those whose index by price is of each entity."""
 
 
 @cart.register(read_only=True)
 async def cheapest(ctx: Context, name: str) -> Item | None:
     """The cheapest item of a cart in one of the tables, by its index if it has one for that."""
-    found: list[Item] = await ctx.rows(TABLES[name]).select(first=1, **({"by": "by_price"} if name in ORDERED else {}))
+    table: Any = TABLES[name]
+    found: list[Item] = await ctx.rows(table).select(first=1, by="by_price" if name in ORDERED else None)
     return found[0] if found else None
 
 
