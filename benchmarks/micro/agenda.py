@@ -15,7 +15,7 @@ import time
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
-from benchmarks.micro.many_rows import Measured, _alone, _measured
+from benchmarks.micro.many_rows import Measured, _measured, alone
 from benchmarks.micro.rows import N_SLOTS
 from styx import App, Context, Operator, embedded
 from styx.model.agenda import AgendaEntry, agenda_of, encode_entry, entry_id
@@ -181,20 +181,20 @@ def main() -> None:
     count: int = options.entries
     print(f"{describe(FORM)}; {count:,} entries", flush=True)
     with tempfile.TemporaryDirectory() as directory:
-        committed, ordered, stored, size, manifest = _alone(make, count, directory)
+        committed, ordered, stored, size, manifest = alone(make, count, directory)
         print(
             f"committed {committed.seconds / count * 1e6:.2f} µs and {committed.memory / count:.0f} bytes an entry; "
             f"ordered anew {ordered.seconds:.2f} s; snapshot {stored.seconds:.2f} s, {size / count:.1f} bytes an entry",
             flush=True,
         )
-        loaded, order = _alone(start, directory, manifest)
+        loaded, order = alone(start, directory, manifest)
         print(
             f"start {loaded.seconds:.2f} s, its order {order.seconds:.2f} s; "
             f"{(loaded.memory + order.memory) / count:.0f} bytes an entry",
             flush=True,
         )
     with tempfile.TemporaryDirectory() as directory:
-        made = _alone(deliver, options.due, directory)
+        made = alone(deliver, options.due, directory)
         print(
             f"{options.due:,} calls due at once: made in {made.seconds:.1f} s, {options.due / made.seconds:,.0f} a "
             f"second, {made.wrong} not once; {made.requests} requests beside them, median {made.median * 1e3:.1f} ms "

@@ -58,6 +58,8 @@ def _cart_of_text(key: tuple[int, str]) -> int:
 cart = Operator("cart", key_type=int, state_type=list[Item], partition_key=_cart_of)
 items = cart.table("items", Item, key="product")
 wanted = cart.table("wanted", Item, key="product", indexes=[Index("by_product", equal="product", scope="partition")])
+counted = cart.table("counted", Item, key="product")
+by_quantity = counted.view("by_quantity", group_by="quantity", sum="price")
 coupons = cart.table("coupons", Coupon, key="number", indexes=[Index("by_text", equal="text", unique=True)])
 listings = cart.table(
     "listings", Listed, key="number", indexes=[Index("by_code", equal="code", unique=True, scope="app")]
@@ -110,6 +112,22 @@ async def update(ctx: Context, numbers: list[int]) -> int:
     rows = ctx.rows(items)
     for number in numbers:
         await rows.update(number, quantity=number)
+    return len(numbers)
+
+
+@cart.register(local=True)
+async def insert_counted(ctx: Context, numbers: list[int]) -> int:
+    rows = ctx.rows(counted)
+    for number in numbers:
+        await rows.insert(Item(number, 2, 3))
+    return len(numbers)
+
+
+@cart.register(local=True)
+async def update_counted(ctx: Context, numbers: list[int]) -> int:
+    rows = ctx.rows(counted)
+    for number in numbers:
+        await rows.update(number, price=number + 1)
     return len(numbers)
 
 
@@ -322,6 +340,14 @@ def _as_rows() -> Iterable[Loading]:
     return [Loading(cart, CARTS * ITEMS, ((key, each) for key in range(CARTS) for each in _items()), items)]
 
 
+def _as_counted_rows() -> Iterable[Loading]:
+    """The rows, and the group of each cart that counts them."""
+    rows = ((key, each) for key in range(CARTS) for each in _items())
+    group = by_quantity.row_type.declared(1, ITEMS, sum(each.price for each in _items()))
+    groups = ((key, group) for key in range(CARTS))
+    return [Loading(cart, CARTS * ITEMS, rows, counted), Loading(cart, CARTS, groups, by_quantity)]
+
+
 def _as_wanted_rows() -> Iterable[Loading]:
     return [Loading(cart, CARTS * ITEMS, ((key, each) for key in range(CARTS) for each in _items()), wanted)]
 
@@ -341,6 +367,8 @@ LOADS: Final = {
     "row_put": Load("10 rows are put", put, _drawn, _as_rows),
     "row_insert": Load("10 rows are inserted", insert, _fresh, _as_rows),
     "row_update": Load("10 rows are updated", update, _drawn, _as_rows),
+    "row_insert_view": Load("10 rows are inserted, which a view counts", insert_counted, _fresh, _as_counted_rows),
+    "row_update_view": Load("10 rows are updated, which a view adds up", update_counted, _drawn, _as_counted_rows),
     "row_unique": Load("10 rows are inserted, with a unique check", insert_unique, _fresh, list),
     "row_app_wide": Load("10 rows are inserted, with a unique index over all carts", insert_listings, _fresh, list),
     "row_scan_50": Load("50 rows are selected", scan, _first_50, _as_rows),

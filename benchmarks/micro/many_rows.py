@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from benchmarks.micro.rows import N_SLOTS
-from styx import App, Index, Operator
+from styx import App, Context, Index, Operator
 from styx.client.embedded import embedded_sync
 from styx.native.form import FORM, describe
 from styx.protocol.manifest import Manifest, SlotManifest
@@ -57,6 +57,18 @@ TABLES: Final[dict[str, Table]] = {
         "wide", Item, key="product", indexes=[Index("by_price", order="price", scope="partition")]
     ),
 }
+ORDERED: Final = ("two indexes", "three indexes")
+"""Those whose index by price is of each entity."""
+
+
+@cart.register(read_only=True)
+async def cheapest(ctx: Context, name: str) -> Item | None:
+    """The cheapest item of a cart in one of the tables, by its index if it has one for that."""
+    table: Any = TABLES[name]
+    found: list[Item] = await ctx.rows(table).select(first=1, by="by_price" if name in ORDERED else None)
+    return found[0] if found else None
+
+
 app = App("many_rows", operators=[cart])
 
 
@@ -69,19 +81,20 @@ class Measured(NamedTuple):
 
 def _measured(work: Callable[[], Any]) -> tuple[Measured, Any]:
     gc.collect()
-    memory, begun = _memory(), time.process_time()
+    before, begun = memory(), time.process_time()
     result = work()
     seconds = time.process_time() - begun
     gc.collect()
-    return Measured(seconds, _memory() - memory), result
+    return Measured(seconds, memory() - before), result
 
 
-def _memory() -> int:
+def memory() -> int:
+    """The bytes that this process has in memory."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _items(rows: int) -> Iterator[tuple[int, Item]]:
-    """The entities take turns, as if rows had come to them over time."""
+def items(rows: int) -> Iterator[tuple[int, Item]]:
+    """Pairs of entity and row. The entities take turns, as if rows had come to them over time."""
     for number in range(rows):
         entity = number % max(1, rows // ROWS_EACH)
         yield entity, Item(number, number % 7, number * 7_919 % 10_007)
@@ -98,7 +111,7 @@ def make(name: str, rows: int, directory: str) -> tuple[Measured, Measured, int,
         states = {slot: SlotState() for slot in range(N_SLOTS)}
         for state in states.values():
             state.declare({table.full_name: table.indexes}, N_SLOTS)
-        for entity, item in _items(rows):
+        for entity, item in items(rows):
             here = states[cart.slot_of(entity, N_SLOTS)].table(table.full_name)
             here.write(0, (entity, *table.parts_of(item)), table.row_type.encode(item))
         for state in states.values():
@@ -150,14 +163,14 @@ def load_by_client(name: str, rows: int, directory: str) -> float:
     """Seconds of the clock for `client.load_rows` into an engine that keeps its log in a directory."""
     with embedded_sync(app, directory) as client:
         begun = time.perf_counter()
-        client.load_rows(TABLES[name], _items(rows))
+        client.load_rows(TABLES[name], items(rows))
         return time.perf_counter() - begun
 
 
 # The command -----------------------------------------------------------------------------------------------
 
 
-def _alone(function: Callable[..., Any], *arguments: Any) -> Any:
+def alone(function: Callable[..., Any], *arguments: Any) -> Any:
     """Runs it in a new process."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
@@ -174,20 +187,20 @@ def main() -> None:
     print(f"{describe(FORM)}; {rows:,} rows in {max(1, rows // ROWS_EACH):,} entities", flush=True)
     for name in [options.only] if options.only else TABLES:
         with tempfile.TemporaryDirectory() as directory:
-            committed, stored, size, manifest = _alone(make, name, rows, directory)
+            committed, stored, size, manifest = alone(make, name, rows, directory)
             print(
                 f"{name}: committed {committed.seconds / rows * 1e6:.2f} µs and {committed.memory / rows:.0f} bytes a "
                 f"row; snapshot {stored.seconds:.2f} s, {size / rows:.1f} bytes a row",
                 flush=True,
             )
             for declared in (False, True):
-                loaded, asked = _alone(start, name, directory, manifest, declared)
+                loaded, asked = alone(start, name, directory, manifest, declared)
                 told = f"start {loaded.seconds:.2f} s, {loaded.memory / rows:.0f} bytes a row"
                 if declared:
                     told += f"; all indexes asked for {asked.seconds:.2f} s, {asked.memory / rows:.0f} bytes a row"
                 print(f"  {'with' if declared else 'without'} indexes: {told}", flush=True)
     with tempfile.TemporaryDirectory() as directory:
-        seconds = _alone(load_by_client, "two indexes", options.load, directory)
+        seconds = alone(load_by_client, "two indexes", options.load, directory)
         print(f"client.load_rows with two indexes: {options.load / seconds:,.0f} rows a second", flush=True)
 
 

@@ -58,7 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if options.command == "pairs":
             return told_of_pairs(asyncio.run(_pairs(options)))
-        adya.find_adya()
+        if options.command != "cluster" or options.model != cluster_command.PAIRS:
+            adya.find_adya()
         if options.command == "check":
             return _worst([judge(recorded, options.folder) for recorded in load(options.folder)])
         if options.command == "cluster":

@@ -10,24 +10,30 @@ import logging
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
 from proof.cluster.services import Service, local_services
-from proof.judge.on_cluster import FAULTS, WAYS, OnCluster, Plan, Struck, record_on_cluster
+from proof.judge.on_cluster import FAULTS, PAIRS_MAX, STEADY_SECONDS, WAYS, OnCluster, Plan, Struck, record_on_cluster
 from proof.judge.recorded import KINDS
 from styx.errors import ConfigurationError
 
 APP = "proof.judge.app:app"
+PAIRS = "pairs"
+"""Instead of a model: no history, but as many pairs as are wanted."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command's options, but for `--out`."""
-    parser.add_argument("--model", choices=(*KINDS, "all"), default="all", help="all: at the same time (default)")
+    models = (*KINDS, "all", PAIRS)
+    parser.add_argument("--model", choices=models, default="all", help="all: at the same time (default); pairs: none")
     parser.add_argument("--seconds", type=float, default=30.0, help="at least; and each fault once (default 30)")
     parser.add_argument("--faults", default=",".join(FAULTS), help=f"of: {', '.join(FAULTS)}; or none (default: all)")
     parser.add_argument("--client", choices=(*WAYS, "both"), default="both", help="default: both")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--processes", type=int, default=10, help="transactions of each model at the same time")
+    parser.add_argument("--processes", type=int, default=10, help="transactions of each model, or pairs, at one time")
+    parser.add_argument("--pairs", type=int, default=PAIRS_MAX, help="at most; with --model pairs: until all are done")
+    parser.add_argument("--steady", type=float, default=STEADY_SECONDS, help="seconds before each fault (default 2)")
     parser.add_argument("--keys", type=int, default=8, help="entities in use at a time; fewer mean more conflicts")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kafka", metavar="HOST:PORT", help="a broker that runs; default: one of its own")
@@ -64,14 +70,20 @@ def _plan(options: argparse.Namespace) -> Plan:
         raise ConfigurationError("the fault kafka needs a broker of its own: leave out --kafka, or name other --faults")
     if options.kafka is None and options.s3_endpoint is not None:
         raise ConfigurationError("--s3-endpoint goes with --kafka")
+    if options.pairs < 1:
+        raise ConfigurationError(f"--pairs is 1 or more, got {options.pairs}")
+    of_pairs: dict[str, Any] = {"all_pairs": True, "pair_processes": options.processes}
     return Plan(
-        models=KINDS if options.model == "all" else (options.model,),
+        models={"all": KINDS, PAIRS: ()}.get(options.model, (options.model,)),
         ways=WAYS if options.client == "both" else (options.client,),
         faults=faults,
         seconds=options.seconds,
         processes=options.processes,
         keys=options.keys,
+        pairs=options.pairs,
+        steady_s=options.steady,
         seed=options.seed,
+        **(of_pairs if options.model == PAIRS else {}),
     )
 
 

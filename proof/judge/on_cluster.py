@@ -32,7 +32,7 @@ Way = Literal["kafka", "http"]
 WAYS: Final[tuple[Way, ...]] = ("kafka", "http")
 
 STEADY_SECONDS: Final = 2.0
-"""The time without a fault before each fault and after the last."""
+"""The time without a fault before each fault and after the last, unless the plan says another."""
 TRANSACTIONS_MAX: Final = 20_000
 """Limit on each model's transactions, because adya's time and memory grow with them."""
 ANSWER_SECONDS_MAX: Final = PATIENCE_SECONDS
@@ -90,7 +90,8 @@ FAULTS: Final[dict[str, Fault]] = {"worker": _worker, "coordinator": _coordinato
 class Plan:
     """The length of a recording: `seconds`, or until all `transactions` are done, and at least until each fault has
     struck. `processes` and `transactions` are numbers for each model. The processes use Kafka and the gateway in turn.
-    If rows are recorded, so are at most `pairs` pairs of transactions that want one unique value.
+    If rows are recorded, so are at most `pairs` pairs of transactions that want one unique value, `pair_processes` of
+    them at the same time. With `all_pairs` it lasts until all of them are done, and needs no model.
     """
 
     models: Sequence[Kind] = KINDS
@@ -101,6 +102,9 @@ class Plan:
     transactions: int = TRANSACTIONS_MAX
     keys: int = 8
     pairs: int = PAIRS_MAX
+    pair_processes: int = PAIR_PROCESSES
+    all_pairs: bool = False
+    steady_s: float = STEADY_SECONDS
     seed: int = 0
 
 
@@ -151,17 +155,24 @@ async def record_on_cluster(
             pairs = tasks.create_task(
                 run_pairs(
                     clients[::-1],
-                    pairs=plan.pairs if "rows" in plan.models else 0,
-                    processes=PAIR_PROCESSES,
+                    pairs=plan.pairs if plan.all_pairs or "rows" in plan.models else 0,
+                    processes=plan.pair_processes,
                     seed=plan.seed,
                     first=PAIRS_FIRST,
                     enough=enough,
                 )
             )
+
+            def over() -> bool:
+                late = loop.time() + plan.steady_s >= began_s + plan.seconds
+                recorded = late or all(recording.done() for recording in recordings)
+                return recorded and (pairs.done() or not plan.all_pairs)
+
             failed: ChildFailed | None = None
             try:
-                await _strike(cluster, kafka, clients[0], plan, counted, tell)
-                await asyncio.wait(recordings, timeout=max(began_s + plan.seconds - loop.time(), STEADY_SECONDS))
+                await _Strikes(cluster, kafka, clients[0], plan, counted, tell).until(over)
+                if recordings:
+                    await asyncio.wait(recordings, timeout=max(began_s + plan.seconds - loop.time(), plan.steady_s))
             except ChildFailed as failure:  # alone, not in the group that the tasks' block raises
                 failed = failure
                 for task in (*recordings, pairs):
@@ -174,27 +185,39 @@ async def record_on_cluster(
         return OnCluster([recording.result() for recording in recordings], pairs.result(), counted)
 
 
-async def _strike(
-    cluster: ClusterUnderTest,
-    kafka: Service,
-    client: Client,
-    plan: Plan,
-    counted: Counted,
-    tell: Callable[[Struck], None],
-) -> None:
-    """Strikes with all faults in turn, again and again while there is time."""
-    loop, rng = asyncio.get_running_loop(), Random(plan.seed)
-    deadline_s = loop.time() + plan.seconds
-    for number, fault in enumerate(cycle(plan.faults)):
-        if number >= len(plan.faults) and loop.time() + STEADY_SECONDS >= deadline_s:
-            return
-        await asyncio.sleep(STEADY_SECONDS)
-        cluster.check()
-        await counted.ask(cluster)
-        began_s = loop.time()
-        await FAULTS[fault](cluster, kafka, rng)
-        await _answer(cluster, client, fault)
-        tell(Struck(fault, loop.time() - began_s))
+class _Strikes:
+    """Strikes with all faults in turn, again and again."""
+
+    def __init__(
+        self,
+        cluster: ClusterUnderTest,
+        kafka: Service,
+        client: Client,
+        plan: Plan,
+        counted: Counted,
+        tell: Callable[[Struck], None],
+    ) -> None:
+        self._cluster, self._kafka, self._client = cluster, kafka, client
+        self._plan, self._counted, self._tell = plan, counted, tell
+        self._rng = Random(plan.seed)
+        self._faults = cycle(plan.faults)
+        self._due = len(plan.faults)
+
+    async def until(self, over: Callable[[], bool]) -> None:
+        """Strikes until it is `over`, and at least until each fault has struck."""
+        while self._due > 0 or not over():
+            await asyncio.sleep(self._plan.steady_s)
+            self._cluster.check()
+            await self._counted.ask(self._cluster)
+            if self._due > 0 or (self._plan.faults and not over()):
+                await self._strike(next(self._faults))
+
+    async def _strike(self, fault: str) -> None:
+        began_s = asyncio.get_running_loop().time()
+        await FAULTS[fault](self._cluster, self._kafka, self._rng)
+        await _answer(self._cluster, self._client, fault)
+        self._due -= 1
+        self._tell(Struck(fault, asyncio.get_running_loop().time() - began_s))
 
 
 async def _answer(cluster: ClusterUnderTest, client: Client, fault: str) -> None:

@@ -8,7 +8,7 @@ amid a transaction whose calls run in another order than its writes; what is 0 i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -18,10 +18,12 @@ from styx.model.consequence import Consequence, ImpliedCall
 from styx.model.internal_operator import INTERNAL_MARK, InternalOperator
 from styx.model.limits import KEY_BYTES_MAX
 from styx.model.row_page import position_of
+from styx.model.row_store import RowStore
 from styx.relational.app_wide import AppWideIndex, Look
 from styx.relational.conditions import Comparison
 from styx.relational.index_range import RowKey
 from styx.relational.ordered_part import part_class
+from styx.relational.query import Conditions
 from styx.relational.table import Table
 from styx.values.codec import shown
 
@@ -33,12 +35,13 @@ CHANGE: Final = "change"
 OWNERS: Final = "owners"
 PAGE: Final = "page"
 ENTRIES: Final = "entries"
+NO_CONDITIONS: Final[Conditions] = {}
 
 
 class AppIndex(Consequence):
     """The entries of one app-wide index, `declared`, of a table whose entities have keys of `key_type`."""
 
-    __slots__ = ("_entries", "_key_type", "_order", "_table", "declared", "operator")
+    __slots__ = ("_all", "_entries", "_key_type", "_order", "_table", "declared", "operator")
 
     def __init__(self, table: Table, declared: AppWideIndex, key_type: KeyType) -> None:
         self._table = table
@@ -56,23 +59,24 @@ class AppIndex(Consequence):
         fields = [(each, part_class(column)) for each, column in zip(self._order, declared.order, strict=True)] + fields
         row_type = msgspec.defstruct("Entry", [*fields, ("net", int)], array_like=True)
         self._entries = entries = self.operator.table(ENTRIES, row_type, key=tuple([each for each, _ in fields]))
+        self._all = entries.plan(NO_CONDITIONS, scan=True)
         self._register(entries, row_type)
 
     def _register(self, entries: Any, row_type: Any) -> None:
 
         async def change(ctx: Context, key: list[Any], by: int) -> None:
             """A row has come to this value, by 1, or left it, by -1."""
-            rows = ctx.rows(entries)
-            entry = await rows.get(tuple(key))
-            net = _counted(entry, by)
-            if net > 0 and self.declared.unique:
-                other = _other(await rows.select(scan=True), tuple(key))
-                if other is not None:
-                    raise self._violation(ctx.key, tuple(key), other)
-            if net:
-                await rows.put(row_type(*key, net))
-            else:
-                await rows.delete(tuple(key))
+            store = RowStore(ctx, ctx.operator, ctx.key)
+            place = store.entity + entries.key_parts(key)
+            alone = self.declared.unique
+            held: Mapping[RowKey, bytes] | None = None
+            if alone and by > 0:
+                held = self._held(store)  # all that is read: the row's own entry is among them
+            data = store.read(entries, place) if held is None else held.get(place)
+            net = _counted(0 if data is None else store.decoded(entries, place, data).net, by)
+            if alone and net > 0:
+                self._check_alone(store, place, self._held(store) if held is None else held)
+            store.write(entries, place, entries.row_type.encode(row_type(*key, net)) if net else None)
 
         async def owners(ctx: Context, first: int, last: int, asked: Sequence[Any] = ((), None)) -> list[Any]:
             """The keys of the rows that have this value and are in the range, in order."""
@@ -92,6 +96,17 @@ class AppIndex(Consequence):
         self.operator.register(change)
         self.operator.register(owners, read_only=True)
         self.operator.register(page, read_only=True)
+
+    def _held(self, store: RowStore) -> Mapping[RowKey, bytes]:
+        """All entries of a value."""
+        return dict(store.scan(self._all.range_of(store.entity, NO_CONDITIONS)))
+
+    def _check_alone(self, store: RowStore, place: RowKey, held: Mapping[RowKey, bytes]) -> None:
+        """Raises `UniqueViolation` if another row than that of the entry `place` has the value."""
+        for other, data in held.items():
+            if other != place and store.decoded(self._entries, other, data).net > 0:
+                begin = len(store.entity)
+                raise self._violation(store.key, place[begin:], other[begin:])
 
     def check_cursor(self, after: Any) -> None:
         """Refuses what is no cursor of a page of a look-up."""
@@ -201,14 +216,9 @@ def sent(look: Look) -> tuple[Any, ...]:
     return look.order, None if compared is None else (compared.operation, compared.low, compared.high)
 
 
-def _counted(entry: Any, by: int) -> int:
+def _counted(net: int, by: int) -> int:
     """How often a row has come to the value, more than it has left it."""
-    return by if entry is None else entry.net + by
-
-
-def _other(entries: list[Any], key: RowKey) -> RowKey | None:
-    """The key of another row than that of `key` that has the value."""
-    return next((_key_of(entry) for entry in entries if entry.net > 0 and _key_of(entry) != key), None)
+    return net + by
 
 
 def _key_of(entry: Any) -> RowKey:

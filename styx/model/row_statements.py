@@ -53,7 +53,7 @@ class RowStatements:
                 )
         elif numbered:
             store.pass_serial(table, getattr(row, table.key[0].name))
-        self._write(table, key, row, data, None, None, ttl_us)
+        self._write(table, key, row, data, None, None, ttl_us, old is None)
         return row
 
     def put(self, table: Table, row: Any, ttl_us: int = NONE_US) -> None:
@@ -110,7 +110,7 @@ class RowStatements:
                 f"rows(…).append to table {table.full_name} makes the key, and the row has one already: leave "
                 f"{table.key[0].name}= out, or use insert"
             )
-        self._write(table, self._store.entity + table.parts_of(row), row, data, None, None, ttl_us)
+        self._write(table, self._store.entity + table.parts_of(row), row, data, None, None, ttl_us, True)
         return row
 
     def delete(self, table: Table, key: RowKey) -> bool:
@@ -129,21 +129,33 @@ class RowStatements:
         made = store.context.unique_id() if table.auto == "unique" else store.next_serial(table)
         return table.row_type.changed(row, {column: made}), True
 
-    def _change(self, table: Table, key: RowKey, data: bytes | None, ttl_us: int = AS_BEFORE) -> None:
-        """Writes a row that meets all constraints or, with None, deletes it; with all that this implies elsewhere."""
+    def _change(
+        self,
+        table: Table,
+        key: RowKey,
+        data: bytes | None,
+        ttl_us: int = AS_BEFORE,
+        old: Any = None,
+        is_new: bool = False,
+    ) -> None:
+        """Writes a row that meets all constraints or, with None, deletes it; with all that this implies elsewhere.
+        `old`, `is_new`: as for `_write`.
+        """
         if table.consequences or table.views:
-            self._imply(table, key, data)
+            self._imply(table, key, data, old, is_new)
         self._store.write(table, key, data)
         if table.fades:
             keep_life(self._store, table, key, data is None, ttl_us)
 
-    def _imply(self, table: Table, key: RowKey, data: bytes | None) -> None:
-        """What the row was and what it is to be are both read from their bytes, so that an index or a view that is
-        made anew finds the same.
+    def _imply(self, table: Table, key: RowKey, data: bytes | None, old: Any, is_new: bool) -> None:
+        """What the row was and what it is to be are both decoded from their bytes, so that an index or a view that is
+        made anew finds the same. What the statement has read already is not read again, unless code of the row type
+        has run since, which may have changed it.
         """
         store = self._store
-        before = store.read(table, key)
-        old = None if before is None else store.decoded(table, key, before)
+        if not is_new and (old is None or not table.row_type.changes_alone):
+            before = store.read(table, key)
+            old = None if before is None else store.decoded(table, key, before)
         new = None if data is None else store.decoded(table, key, data)
         context = store.context
         for view in table.views:
@@ -168,14 +180,16 @@ class RowStatements:
         old: Any = None,
         broken: Reference | None = None,
         ttl_us: int = AS_BEFORE,
+        is_new: bool = False,
     ) -> None:
         """Writes an encoded row that meets all constraints.
 
-        `old`: the row in whose place it comes and whose constraints held: what did not change need not be asked again.
+        `old`: the row in whose place it comes, as stored; its constraints held, so what did not change need not be
+        asked again. Without it, `is_new` says that no row is there; else nobody has looked.
         `broken`: a reference of the row whose parent has gone; the row may have the default already.
         """
         if not table.constrained:
-            self._change(table, key, data, ttl_us)
+            self._change(table, key, data, ttl_us, old, is_new)
             return
         row = table.as_stored(row, data)
         if table.checks or table.delicate:
@@ -186,7 +200,7 @@ class RowStatements:
         for reference in table.references:
             if old is None or reference is broken or reference.parent_key(old) != reference.parent_key(row):
                 self._check_parent(table, reference, key, row)
-        self._change(table, key, data, ttl_us)
+        self._change(table, key, data, ttl_us, old, is_new)
 
     def _replace(self, table: Table, key: RowKey, old: Any, row: Any, broken: Reference | None = None) -> None:
         """As `_write`, of a row that must have the key of `old`."""

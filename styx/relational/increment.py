@@ -7,12 +7,9 @@ says which columns allow that.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from decimal import Context, Decimal
 from typing import Any, Final
-
-import msgspec
 
 from styx.relational.row_type import RowType
 
@@ -56,17 +53,19 @@ class Increment:
 
     def add_to(self, row: Any) -> None:
         """Adds the deltas to a row that nobody else has; never raises."""
-        store = _store_of(row)
+        set_column = self.row_type.set_column
         for name, delta in self.deltas.items():
-            store(row, name, _sum(getattr(row, name), delta))
+            if type(delta) is not int:
+                set_column(row, name, _sum(getattr(row, name), delta))
+            elif delta:  # the usual one of a view is none of the number of rows
+                total = getattr(row, name) + delta
+                set_column(row, name, total if INT_MIN <= total <= INT_MAX else min(max(total, INT_MIN), INT_MAX))
 
     def empties(self, row: Any) -> bool:
         """Whether nothing is left of the row that the deltas were added to."""
-        return (
-            self.count is not None
-            and getattr(row, self.count) == 0
-            and not any(getattr(row, name) for name in self.deltas)
-        )
+        if self.count is None or getattr(row, self.count) != 0:
+            return False
+        return not any(getattr(row, name) for name in self.deltas)
 
 
 def incremented(data: bytes | None, increments: Iterable[Increment]) -> bytes | None:
@@ -87,11 +86,4 @@ def incremented(data: bytes | None, increments: Iterable[Increment]) -> bytes | 
 
 
 def _sum(value: Any, delta: Any) -> Any:
-    if type(delta) is int:
-        return min(max(value + delta, INT_MIN), INT_MAX)
     return _SUMS.add(value, delta) if type(delta) is Decimal else value + delta
-
-
-def _store_of(row: Any) -> Callable[[Any, str, Any], None]:
-    """What sets a column, also of a frozen row, without code of the app."""
-    return object.__setattr__ if dataclasses.is_dataclass(row) else msgspec.structs.force_setattr

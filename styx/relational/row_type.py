@@ -27,7 +27,7 @@ class RowType:
 
     `decode_columns` gives an object with the columns that can be in an index, of which `runs_code` says that it is no
     row, because decoding one runs code of the type's author. `changes_alone`: a row that is changed runs none either,
-    so its other columns stay as they are.
+    so its other columns stay as they are. `set_column` sets a column, also of a frozen row, without code of the app.
 
     Raises `ConfigurationError` if it is none.
     """
@@ -41,6 +41,7 @@ class RowType:
         "decode_columns",
         "name",
         "runs_code",
+        "set_column",
         "table",
         "typed",
         "unpack",
@@ -89,6 +90,9 @@ class RowType:
             self.unpack = _whole(self.typed.unpack, defaults, len(self.columns))
         struct = isinstance(info, inspect.StructType)
         self._replace: Callable[..., Any] = msgspec.structs.replace if struct else dataclasses.replace
+        self.set_column: Callable[[Any, str, Any], None] = (
+            msgspec.structs.force_setattr if struct else object.__setattr__
+        )
         self.changes_alone = struct and not self.runs_code
 
     def encode(self, row: Any) -> bytes:

@@ -20,7 +20,7 @@ from styx.worker.slot import Slot
 from styx.worker.transaction_rows import Images, images, images_of
 
 SHORT: Final = 16
-"""Entries that are looked at one by one."""
+"""Images that are looked at one by one."""
 Queries = list[tuple[int, list[tuple[bytes, IndexRange]]]]
 """By TID, the ranges that each transaction has read, with their chains."""
 
@@ -50,7 +50,7 @@ def _written(
     written = _WrittenEntries(slot.querying[0].n_slots)
     for _, ranges in queries:
         for _, wanted in ranges:
-            written.look_at(wanted.index)
+            written.look_at(wanted)
     for table, cells in slot.cells_by_operator():
         if table in written.indexes:
             for cell in cells:
@@ -70,19 +70,24 @@ def _written(
 
 
 class _WrittenEntries:
-    """The images of all rows that an epoch's transactions wrote on a slot, in the `indexes` that queries read, by
-    table.
+    """The images of rows that an epoch's transactions wrote on a slot, so far as they are in a group of an index that a
+    query has looked at; `indexes` are those, by table.
     """
 
     def __init__(self, n_slots: int) -> None:
         self.n_slots = n_slots
         self.indexes: defaultdict[str, list[TableIndex]] = defaultdict(list)
-        self._groups: defaultdict[tuple[TableIndex, bool, Group], _Group] = defaultdict(_Group)
+        self._groups: dict[tuple[TableIndex, bool, Group], _Group] = {}
 
-    def look_at(self, index: TableIndex) -> None:
+    def look_at(self, wanted: IndexRange) -> None:
+        """Takes the range of a query, before any row that was written."""
+        index = wanted.index
         indexes = self.indexes[index.table]
         if index not in indexes:
             indexes.append(index)
+        place = (index, wanted.membership, wanted.group)
+        if place not in self._groups:
+            self._groups[place] = _Group()
 
     def take(self, cell: AnyRow) -> None:
         """Takes a row that a transaction wrote."""
@@ -90,15 +95,19 @@ class _WrittenEntries:
             self.add(index, cell.footprint.tid, images(cell, index, self.n_slots))
 
     def add(self, index: TableIndex, tid: int, written: Images) -> None:
+        groups = self._groups
         for group, position in written.entries:
-            self._groups[index, False, group].add(position, tid)
+            looked_at = groups.get((index, False, group))
+            if looked_at is not None:
+                looked_at.add(position, tid)
             if written.moved:
-                self._groups[index, True, group].add(position, tid)
+                looked_at = groups.get((index, True, group))
+                if looked_at is not None:
+                    looked_at.add(position, tid)
 
     def lowest(self, wanted: IndexRange) -> int | float:
         """The lowest TID with an image that matters to a query of the range."""
-        group = self._groups.get((wanted.index, wanted.membership, wanted.group))
-        return NOBODY if group is None else group.lowest(wanted.low, wanted.high)
+        return self._groups[wanted.index, wanted.membership, wanted.group].lowest(wanted.low, wanted.high)
 
 
 NOBODY: Final = float("inf")
@@ -116,6 +125,12 @@ class _Group:
 
     def lowest(self, low: Position, high: Position) -> int | float:
         """The lowest TID with an image in `low <= position < high`."""
+        if len(self._images) <= SHORT:
+            lowest: int | float = NOBODY
+            for position, tid in self._images:
+                if low <= position < high and tid < lowest:
+                    lowest = tid
+            return lowest
         if not self._lowest:
             self._images.sort()
             self._lowest.append([tid for _, tid in self._images])

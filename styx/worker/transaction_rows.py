@@ -187,13 +187,19 @@ class _Branches:
             indexes.append(index)
             for cell in written.get(index.table, _NO_CELLS).values():
                 self._add(cell, index, None)
-        return self._groups.setdefault((index, wanted.group), _Group())
+        return self._group_at(index, wanted.group)
+
+    def _group_at(self, index: TableIndex, place: Group) -> _Group:
+        group = self._groups.get((index, place))
+        if group is None:
+            group = self._groups[index, place] = _Group()
+        return group
 
     def _add(self, cell: AnyRow, index: TableIndex, chain: bytes | None) -> Images:
         """Takes the row, of which `chain` is the only writer that its groups may not know; None: all writers."""
         found = images(cell, index, self._n_slots)
         for place, _ in found.entries:
-            group = self._groups.setdefault((index, place), _Group())
+            group = self._group_at(index, place)
             known = chain is not None and group.rows.get(cell.key) is cell
             group.rows[cell.key] = cell
             for writer in [chain] if known and chain is not None else cell.writers():

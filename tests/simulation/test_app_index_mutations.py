@@ -37,11 +37,11 @@ def a_change_of_a_row_implies_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_value_may_stand_twice(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(app_index, "_other", lambda rows, key: None)
+    patch.setattr(AppIndex, "_check_alone", lambda self, store, place, held: None)
 
 
 def an_entry_is_set_and_does_not_count(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(app_index, "_counted", lambda entry, by: max(by, 0))
+    patch.setattr(app_index, "_counted", lambda net, by: max(by, 0))
 
 
 def rows_of_other_slots_give_no_entries(patch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,8 @@ TRANSACTIONS_PER_SHELF: Final = 25
 """After this number of transactions a new shelf replaces the oldest one, so that shelves stay small."""
 STAYS: Final = 0.4
 """Share of the moves that leave a row where it was, if no other move came between."""
+CROWDED: Final = 2
+"""Shelves into which books are inserted by transactions that read a group: few, so that they meet."""
 ACROSS_SHELVES: Final = 0.15
 """Share of the transactions on any shelves that ask for all books of a hall."""
 RELAYED: Final = 0.3
@@ -84,8 +86,9 @@ class RowsWorkload:
         self._drawn = count()
         self._books: dict[int, deque[Row]] = {}
         self._draws: dict[Callable[[range], Transaction], int] = {
-            self._ordinary: 45,
-            self._branching: 25,
+            self._ordinary: 35,
+            self._predicate: 15,
+            self._branching: 20,
             self._near: 15,
             self._look: 15,
         }
@@ -102,6 +105,17 @@ class RowsWorkload:
         if self._rng.random() < ACROSS_SHELVES:
             drawn.operations.insert(self._rng.randint(0, len(drawn.operations)), self._across(shelves))
         return drawn
+
+    def _predicate(self, shelves: range) -> Transaction:
+        """Inserts one book and reads all of a group, a topic or a hall. Of two that each insert into the group which
+        the other one reads, one must see the book of the other.
+        """
+        rng = self._rng
+        at, asked = rng.choices(shelves[:CROWDED], k=2)
+        operations: list[Operation] = [["insert", at, self._row(at)]]
+        group = ["select", asked, {"topic": rng.randrange(TOPICS)}, 0]
+        operations.insert(rng.randint(0, 1), self._across(shelves) if rng.random() < ACROSS_SHELVES else group)
+        return Transaction(rng.choice([at, asked]), operations, [])
 
     def _branching(self, shelves: range) -> Transaction:
         """Its branches meet each other, and the rows of the transaction itself, on one shelf or two."""

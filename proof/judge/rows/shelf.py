@@ -53,13 +53,16 @@ books = shelf.table(
 
 
 class Name(msgspec.Struct, array_like=True):
-    """A row whose name no other row of the shelf has."""
+    """A row whose name is unique: on its shelf, or in the app."""
 
     id: int
     name: int
 
 
 names = shelf.table("names", Name, key="id", indexes=[Index("by_name", equal="name", unique=True)])
+badges = shelf.table("badges", Name, key="id", indexes=[Index("by_name", equal="name", unique=True, scope="app")])
+NAMED: Final = {"names": names, "badges": badges}
+"""The tables for which a pair can claim a name: no other row of the shelf has it, or no other row of the app."""
 
 
 # Requests --------------------------------------------------------------------------------------------------
@@ -94,19 +97,25 @@ async def look(ctx: Context, operations: list[Operation], branches: list[Operati
     return await transact(ctx, operations, branches, fails)
 
 
-async def claim(ctx: Context, at: int, id: int, name: int, later: bool) -> None:
+async def claim(ctx: Context, table: str, at: int, id: int, name: int, later: bool) -> None:
     """Inserts a row with a name, on the shelf `at`; if `later`, with another name first. Both may be taken."""
     if at != ctx.key:
-        await ctx.call(shelf, "claim", at, (at, id, name, later))
+        await ctx.call(shelf, "claim", at, (table, at, id, name, later))
         return
-    await ctx.rows(names).insert(Name(id, ~id if later else name))
+    rows = ctx.rows(NAMED[table])
+    await rows.insert(Name(id, ~id if later else name))
     if later:
-        await ctx.rows(names).update(id, name=name)
+        await rows.update(id, name=name)
 
 
-async def claimed(ctx: Context) -> list[list[int]]:
+async def claimed(ctx: Context, table: str) -> list[list[int]]:
     """The id and name of each row."""
-    return [[row.id, row.name] for row in await ctx.rows(names).select()]
+    return [[row.id, row.name] for row in await ctx.rows(NAMED[table]).select()]
+
+
+async def holders(ctx: Context, wanted: list[int]) -> list[list[list[int]]]:
+    """For each wanted name: shelf and id of the rows that have it as a badge, by the index over the app."""
+    return [[list(held) for held in await ctx.find(badges, "by_name", name=name)] for name in wanted]
 
 
 # Operations ------------------------------------------------------------------------------------------------
@@ -231,7 +240,7 @@ def _conditions(conditions: Conditions) -> dict[str, Any]:
 
 
 _WRITERS: Final[list[Callable[..., Any]]] = [transact, act, claim]
-_READERS: Final[list[Callable[..., Any]]] = [look, peek, claimed]
+_READERS: Final[list[Callable[..., Any]]] = [look, peek, claimed, holders]
 for _function in _WRITERS:
     shelf.register(_function)
 shelf.register(local=True)(near)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from benchmarks.micro.carts import CARTS, ITEMS, OPERATIONS
+from benchmarks.micro.carts import CARTS, ITEMS, OPERATIONS, by_quantity
 from benchmarks.micro.engine_loop import EngineLoop
 from benchmarks.micro.rows import ROWS, run_row
 from styx.messages import decode_reply
@@ -47,6 +47,24 @@ def test_each_form_puts_ten_items(name: str, table: str) -> None:
 def test_rows_and_calls_change_the_same_items() -> None:
     by_row, by_call = quantities(results("row_update")[0], "cart/items"), quantities(results("call_update")[0], "item")
     assert by_row == by_call != CARTS * ITEMS
+
+
+@pytest.mark.parametrize("name", ["row_insert_view", "row_update_view"])
+def test_a_view_has_what_its_rows_add_up_to(name: str) -> None:
+    engine, _ = results(name)
+    held: dict[tuple[int, int], list[int]] = {}
+    groups: dict[tuple[int, int], list[int]] = {}
+    for slot in engine.worker.slots.values():
+        for (cart, _), data in slot.state.table("cart/counted").at(engine.worker.epoch).items():
+            _, quantity, price = decode_plain(data)
+            group = held.setdefault((cart, quantity), [0, 0])
+            group[0] += 1
+            group[1] += price
+        for key, data in slot.state.table(by_quantity.full_name).at(engine.worker.epoch).items():
+            groups[key] = list(msgspec.structs.astuple(by_quantity.row_type.decode(data))[1:])
+    assert groups == held
+    assert len(groups) >= CARTS
+    assert max(count for count, _ in groups.values()) == ITEMS
 
 
 @pytest.mark.parametrize(

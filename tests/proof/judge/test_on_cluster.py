@@ -78,6 +78,20 @@ def test_a_cluster_is_strictly_serializable_in_the_order_that_it_claims_while_pr
     assert recorded.paired.pairs > 100
 
 
+@pytest.mark.slow
+def test_of_two_that_want_one_value_exactly_one_commits_while_processes_die(
+    kafka: RealKafka, minio: RealMinio, tmp_path: Path
+) -> None:
+    plan = Plan(models=(), faults=("worker", "coordinator"), pairs=600, pair_processes=20, all_pairs=True)
+    recorded, struck = recorded_on(kafka, minio, tmp_path, plan, workers=3)
+    assert {each.fault for each in struck} == {"worker", "coordinator"}
+    done = recorded.paired
+    assert (recorded.histories, done.pairs, done.unknown, done.problems) == ([], 600, [], [])
+    assert done.beside > 100
+    assert done.across > 50
+    assert sum(map(len, done.held.values())) == 600
+
+
 @plain_form
 @pytest.mark.slow
 @pytest.mark.usefixtures("judge")

@@ -34,6 +34,24 @@ def test_all_kinds_of_transactions_and_operations_are_drawn() -> None:
     assert {relayed(branch)[0] for branch in branches} == {"insert", "echo", "move"}
 
 
+def test_transactions_that_insert_one_row_and_read_all_of_a_group_meet() -> None:
+    workload = RowsWorkload(6, 1)
+    kinds: Counter[tuple[str, ...]] = Counter()
+    met = 0
+    before: tuple[int, int] | None = None
+    for transaction in (workload.draw() for _ in range(1_000)):
+        operations = transaction.operations
+        kinds[tuple(operation[0] for operation in operations)] += 1
+        reads = [(shelf, *where.values()) for kind, shelf, where, *_ in operations if kind == "select" and where]
+        written = [(shelf, row[0][1]) for kind, shelf, *row in operations if kind == "insert"]
+        if len(operations) == 2 and reads and written:
+            met += before in reads
+            (before,) = written
+    assert min(kinds["insert", "select"], kinds["select", "insert"]) > 40
+    assert kinds["insert", "books_in_hall"] + kinds["keys_in_hall", "insert"] > 5
+    assert met > 10
+
+
 def test_a_local_transaction_stays_on_its_shelf_and_a_read_only_one_only_reads() -> None:
     workload = RowsWorkload(6, 1)
     for transaction in (workload.draw() for _ in range(500)):
