@@ -8,7 +8,7 @@ accounts say which chain is next. Paper sections 5.2 and 5.3.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import astuple
@@ -27,6 +27,10 @@ from styx.worker.invocation import Invocation, Running, abandon
 from styx.worker.outbox import Outbox, made_call
 from styx.worker.slot import Slot
 
+_EXTERNAL_TOGETHER: Final = Failure(
+    b"", b"", False, "aborted", "ExternalCall", "calls that make external calls are made one by one"
+)
+
 
 @native
 @plain_stores
@@ -41,8 +45,8 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     goes). `remembered` is set if this request itself repeats another: the first one's reply. `refused` says why the
     transaction cannot run at all, for example because a new version of the app lacks its function. `carried` counts how
     often a lock phase has carried it in this generation. `local`: it runs in phase 3, which only a new request can;
-    whatever is carried, or was in a snapshot, is not local. `entry` is the id of the agenda's entry that this delivers;
-    it stands at no place of the log. `outstanding` are the ack shares that are missing (None:
+    whatever is carried, or was in a snapshot, is not local. `entries` are the ids of the agenda's entries that this
+    delivers, usually one; it stands at no place of the log. `outstanding` are the ack shares that are missing (None:
     all). `cut`: the watchdog interrupted one of its functions in this epoch.
     """
 
@@ -64,7 +68,7 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     refused: Failure | None = None
     carried: int = 0
     local: bool = False
-    entry: str | None = None
+    entries: tuple[str, ...] | None = None
     outstanding: Outstanding | None = None
     count: int = 0
     done: bool = False
@@ -97,6 +101,15 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
                 return True
             outstanding = self.outstanding = Outstanding()
         return outstanding.give_back(share, scale)
+
+    def needs_external(self) -> None:
+        """A function of it has to wait for an external one. Calls that were made together do not: if one of them failed
+        later, what the others had called would be called again.
+        """
+        if self.entries is not None and len(self.entries) > 1:
+            self.fail(_EXTERNAL_TOGETHER)
+        else:
+            self.external = True
 
     def fail(self, failure: Failure) -> None:
         """Keeps the first failure in serial order."""
@@ -166,7 +179,7 @@ class RootAccounts(ABC):
         if collided:
             root.collided = True
         if external:
-            root.external = True
+            root.needs_external()
         if failure is not None:
             root.fail(failure)
         if cut and not root.cut:

@@ -28,11 +28,12 @@ BUSY = {"laters": 1.0}
 
 def a_delivery_leaves_its_entry(patch: pytest.MonkeyPatch) -> None:
     async def deliver(ctx: Context, wanted: Any) -> str:
-        _, entry = delivery._standing(ctx, wanted)
-        if entry is None:
-            return delivery.WITHDRAWN
-        giving.call_encoded(ctx, entry.operator, entry.function, entry.key, entry.params)
-        return delivery.DELIVERED
+        ids = (wanted.id, *wanted.behind)
+        entries = [delivery._standing(ctx, wanted.last if its_id == wanted.id else its_id, its_id)[1] for its_id in ids]
+        for entry in entries:
+            if entry is not None:
+                giving.call_encoded(ctx, entry.operator, entry.function, entry.key, entry.params)
+        return delivery.DELIVERED if any(entries) else delivery.WITHDRAWN
 
     patch.setattr(delivery, "_deliver", deliver)
     patch.setattr(delivery, "_functions", {})
@@ -85,8 +86,8 @@ def what_fails_is_not_put_off(patch: pytest.MonkeyPatch) -> None:
             self.under_way -= 1
             due_calls = self._states[root.slot].due_calls
             assert due_calls is not None
-            assert root.entry is not None
-            due_calls.let_go(root.entry)
+            assert root.entries is not None
+            due_calls.let_go(*root.entries)
             return True
         return original(self, root)
 
