@@ -50,8 +50,8 @@ KEPT: Final = "kept"
 """What has come to the end of its life could not be deleted."""
 BEGUN: Final = "begun"
 REQUEST_PREFIX: Final = "<agenda> "
-"""Begins the request id of a delivery, which no client's request may have: `<agenda> TIME 0 ID`, with 1 for what follows
-its failure, and ` COUNT` behind it for that of several calls.
+"""Begins the request id of a delivery, which no client's request may have: `<agenda> TIME 0 ID`, with 1 in place of 0 for
+what follows its failure, and ` COUNT` behind it for that of several calls.
 """
 UNPLACED: Final = -1
 """The number of the call that has failed among several, if that is not known."""
@@ -61,8 +61,9 @@ _functions: Final[WeakKeyDictionary[Operator, dict[str, FunctionSpec]]] = WeakKe
 
 
 class _Delivery(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """The arguments: the last part of the entry's key, its id, and the error (type, message) of the attempt. Of several:
-    the ids of those `behind` it, which are the last parts of their keys, and the number of the one that `failed`.
+    """The arguments: the last part of the entry's key, its id, and the error (type, message) of the attempt. If there are
+    several: the ids of those `behind` it, which are the last parts of their keys, and the number of the one that
+    `failed`.
     """
 
     last: str
@@ -120,10 +121,9 @@ def delivery_name(request_id: str) -> DeliveryName | None:
     return DeliveryName(int(now_us), puts_off == "1", call_id, int(together[0]) if together else 1)
 
 
-def entries_of(request: Request) -> tuple[str, ...]:
-    """The ids of the entries that a delivery, or what follows its failure, is for."""
-    arguments = _decode_delivery(request.params)
-    return (arguments.id, *arguments.behind)
+def entry_of(request: Request) -> str:
+    """The id of the entry that a delivery, or what follows its failure, is for; of the first of several."""
+    return _decode_delivery(request.params).id
 
 
 # The functions ---------------------------------------------------------------------------------------------
@@ -221,8 +221,8 @@ def _deliver_together(ctx: Context, wanted: _Delivery) -> str:
 
 
 def _set_apart(ctx: Context, wanted: _Delivery, error: tuple[str, str]) -> list[Any]:
-    """Gives the call that has failed a time, so that it is made alone (`styx.state.due_calls`): all of them if it is not
-    known which one that is, as when they are too many or too large together.
+    """Gives the call that has failed a time, so that it is made alone (`styx.state.due_calls`): all of them if it is
+    not known which one that is, as when they are too many or too large together.
     """
     standing = _all_standing(ctx, wanted)
     chosen = standing[wanted.failed : wanted.failed + 1] if wanted.failed >= 0 else standing

@@ -40,8 +40,8 @@ Find = Callable[[str, Any], bytes | None]
 
 
 class DueCall(NamedTuple):
-    """An entry that was taken: its id, and where it stands. `behind` are the ids of those that follow it in its lane, of
-    the same agenda, and are made in one transaction with it.
+    """An entry that was taken: its id, and where it stands. `behind` are the ids of those that follow it in its lane,
+    of the same agenda, and are made in one transaction with it.
     """
 
     id: str
@@ -52,7 +52,8 @@ class DueCall(NamedTuple):
 
 class DueCalls:
     """`taken` are the ids of entries whose delivery is under way, each with the place to which it was put off
-    meanwhile, if it was; they are not given again until it has ended.
+    meanwhile, if it was; they are not given again until it has ended. Of entries that are made together it has the
+    first.
 
     Calls after commit and timers have an order each, so that neither keeps the other from its turn. `_lanes` are the
     entries of each lane.
@@ -102,12 +103,10 @@ class DueCalls:
         """A snapshot has found this entry's delivery under way."""
         self.taken.setdefault(its_id)
 
-    def let_go(self, *ids: str) -> None:
-        """The delivery of these entries has ended: of one, or of several of one lane."""
-        place: _Place | None = None
-        for its_id in ids:
-            place = self.taken.pop(its_id, None)
-        lane = lane_of(ids[0])
+    def let_go(self, its_id: str) -> None:
+        """The entry's delivery has ended."""
+        place = self.taken.pop(its_id, None)
+        lane = lane_of(its_id)
         if lane:
             self._open(lane)
         elif place is not None:
@@ -156,9 +155,11 @@ class DueCalls:
         del self._lanes[lane]
         return None
 
-    def _take_behind(self, place: _Place, most: int) -> tuple[str, ...]:
-        """Takes those that may be made in one transaction with the first entry of a lane, which stands at `place`: of
-        the same agenda, and due at once. One that was put off has a time, and is made alone.
+    def _behind(self, place: _Place, most: int) -> tuple[str, ...]:
+        """Those that may be made in one transaction with the first entry of a lane, which stands at `place`: of the
+        same agenda, and due at once. One that was put off has a time, and is made alone.
+
+        The first alone is among the `taken`: while it is, none of its lane is given.
         """
         due_us, its_id, table, key = place
         lane = lane_of(its_id)
@@ -176,7 +177,6 @@ class DueCalls:
             if not alike or room < 0:
                 break
             found.append(next_id)
-            self.taken[next_id] = None
             if len(found) == most:
                 break
         return tuple(found)
@@ -190,7 +190,7 @@ class DueCalls:
 
     def tidy(self) -> None:
         """Forgets the places of entries that were removed or replaced before their time, if they may be many."""
-        if self._places > self._most:
+        if len(self._at_once) + len(self._timers) > self._most:  # each write of an agenda asks
             self._make()
 
     @property
@@ -242,7 +242,7 @@ class DueCalls:
             heappop(heap)
             _, its_id, table, key = place
             self.taken[its_id] = None  # at once: the order may have a place twice
-            call = DueCall(its_id, table, key, self._take_behind(place, min(TOGETHER_MAX - 1, BEHIND_MAX - behind)))
+            call = DueCall(its_id, table, key, self._behind(place, min(TOGETHER_MAX - 1, BEHIND_MAX - behind)))
             behind += len(call.behind)
             found.append(call)
 

@@ -33,7 +33,7 @@ from styx.model.delivery import (
     delivery_function,
     delivery_name,
     delivery_request,
-    entries_of,
+    entry_of,
     put_off_request,
 )
 from styx.model.function_spec import PUT_OFF_FUNCTION
@@ -123,7 +123,7 @@ class Deliveries:
         # Neither before its time nor before its cause, whatever the clocks of this host and of others show.
         time_us = max(now_us, entry.due_us, *[each.given_us for each in entries])
         request = delivery_request(call.table, call.key, call.id, time_us, call.behind)
-        root = self._made(slot, tid, moment_us(entry, time_us), request, (call.id, *call.behind))
+        root = self._made(slot, tid, moment_us(entry, time_us), request, call.id)
         if call.behind:
             # Calls of one entity would be in each other's way at once; those of different ones need not wait.
             root.sequential = len({(each.operator, called_key(each)) for each in entries}) < len(entries)
@@ -145,33 +145,32 @@ class Deliveries:
             self._app.operator(request.operator).check_key(request.key)
         except (UnknownOperator, BadKey):
             return None
-        ids = entries_of(request)
+        call_id = entry_of(request)
         due_calls = self._states[slot].due_calls
         if due_calls is not None:
-            for its_id in ids:
-                due_calls.take_up(its_id)
-        return self._made(slot, pending.tid, pending.timestamp_us, request, ids)
+            due_calls.take_up(call_id)
+        return self._made(slot, pending.tid, pending.timestamp_us, request, call_id)
 
-    def _made(self, slot: int, tid: int, time_us: int, request: Request, ids: tuple[str, ...]) -> RootTransaction:
+    def _made(self, slot: int, tid: int, time_us: int, request: Request, call_id: str) -> RootTransaction:
         operator = self._app.operator(request.operator)
         function = delivery_function(operator, request.function)
         key = operator.check_key(request.key)
         payload = encode_request(request)
         root = RootTransaction(
-            tid, slot, NOWHERE, time_us, payload, request.request_id, 0, function, key, request.params, entries=ids
+            tid, slot, NOWHERE, time_us, payload, request.request_id, 0, function, key, request.params, entry=call_id
         )
         self.under_way += 1
         return root
 
     def ended(self, root: RootTransaction) -> bool:
         """Whether a delivery has ended: it was made, withdrawn or put off. If not, `root` puts it off from here on."""
-        assert root.entries is not None, "a request is no delivery"
+        assert root.entry is not None, "a request is no delivery"
         if root.failure is None:
             self.under_way -= 1
             self._note_dead(root)
             due_calls = self._states[root.slot].due_calls
             if due_calls is not None:
-                due_calls.let_go(*root.entries)
+                due_calls.let_go(root.entry)
             return True
         request, failure = decode_request(root.payload), root.failure
         taken = delivery_name(request.request_id)
@@ -196,9 +195,8 @@ class Deliveries:
             self._given_up.append(CallGivenUp(name, entity, name, EXPIRE_FUNCTION, entity, 1, (error[0], error[1])))
         if ended != DEAD:
             return
-        assert root.entries is not None, "a request is no delivery"
         table = self._states[root.slot].table(dead_of(request.operator))
-        dead = table.read(NEWEST, entry_key(root.key, root.entries[0]))
+        dead = table.read(NEWEST, entry_key(root.key, str(root.entry)))
         if dead is not None:  # it was not dropped in the same epoch, which gives up far fewer calls than are kept
             entry, _, why = astuple(decode_dead(dead))
             dropped = error[2] if len(error) > 2 else 0

@@ -281,7 +281,7 @@ class Intake:
         """Those of an epoch's transactions that have ended; a delivery that has failed is carried, to be put off."""
         ended = list[RootTransaction]()
         for root in roots:
-            if root.entries is None or self.deliveries.ended(root):
+            if root.entry is None or self.deliveries.ended(root):
                 ended.append(root)
             else:
                 self.carried.append(root)

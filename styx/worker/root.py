@@ -15,6 +15,7 @@ from msgspec.structs import astuple
 
 from styx.messages import ReplyRecord
 from styx.model.app import App
+from styx.model.delivery import delivery_name
 from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import Limits
 from styx.native.compiled import transaction_limits
@@ -45,9 +46,9 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     goes). `remembered` is set if this request itself repeats another: the first one's reply. `refused` says why the
     transaction cannot run at all, for example because a new version of the app lacks its function. `carried` counts how
     often a lock phase has carried it in this generation. `local`: it runs in phase 3, which only a new request can;
-    whatever is carried, or was in a snapshot, is not local. `entries` are the ids of the agenda's entries that this
-    delivers, usually one; it stands at no place of the log. `outstanding` are the ack shares that are missing (None:
-    all). `cut`: the watchdog interrupted one of its functions in this epoch.
+    whatever is carried, or was in a snapshot, is not local. `entry` is the id of the agenda's entry that this delivers,
+    of the first one of several; it stands at no place of the log. `outstanding` are the ack shares that are missing
+    (None: all). `cut`: the watchdog interrupted one of its functions in this epoch.
     """
 
     tid: int
@@ -68,7 +69,7 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     refused: Failure | None = None
     carried: int = 0
     local: bool = False
-    entries: tuple[str, ...] | None = None
+    entry: str | None = None
     outstanding: Outstanding | None = None
     count: int = 0
     done: bool = False
@@ -106,7 +107,8 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
         """A function of it has to wait for an external one. Calls that were made together do not: if one of them failed
         later, what the others had called would be called again.
         """
-        if self.entries is not None and len(self.entries) > 1:
+        name = delivery_name(self.request_id)
+        if name is not None and name.together > 1:
             self.fail(_EXTERNAL_TOGETHER)
         else:
             self.external = True

@@ -86,8 +86,8 @@ def what_fails_is_not_put_off(patch: pytest.MonkeyPatch) -> None:
             self.under_way -= 1
             due_calls = self._states[root.slot].due_calls
             assert due_calls is not None
-            assert root.entries is not None
-            due_calls.let_go(*root.entries)
+            assert root.entry is not None
+            due_calls.let_go(root.entry)
             return True
         return original(self, root)
 
