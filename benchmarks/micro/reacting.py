@@ -85,8 +85,16 @@ async def write(ctx: Context, number: int) -> None:
 @ledger.on(heard_later, key=lambda event: event.order, after_commit=True)
 @ledger.on(heard_in_order, key=lambda event: event.order, after_commit=True, ordered_by=lambda event: "all")
 async def hear(ctx: Context, event: Paid) -> None:
-    """Keeps a number."""
-    await ctx.put(event.amount)
+    """Counts the events, and keeps the last number."""
+    count, _ = await ctx.get((0, 0))
+    await ctx.put((count + 1, event.amount))
+
+
+@ledger.register(read_only=True)
+async def written(ctx: Context) -> int:
+    """How many events it has heard."""
+    count, _ = await ctx.get((0, 0))
+    return int(count)
 
 
 app = App("reacting", [order, ledger], events=[unheard, heard_at_once, heard_later, heard_in_order])

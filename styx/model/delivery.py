@@ -50,8 +50,8 @@ KEPT: Final = "kept"
 """What has come to the end of its life could not be deleted."""
 BEGUN: Final = "begun"
 REQUEST_PREFIX: Final = "<agenda> "
-"""Begins the request id of a delivery, which no client's request may have: `<agenda> TIME 0 ID`, with 1 in place of 0 for
-what follows its failure, and ` COUNT` behind it for that of several calls.
+"""Begins the request id of a delivery, which no client's request may have: `<agenda> TIME 0 ID`, with 1 in place of 0
+for what follows its failure, and ` COUNT` behind it for that of several calls.
 """
 UNPLACED: Final = -1
 """The number of the call that has failed among several, if that is not known."""
@@ -61,9 +61,9 @@ _functions: Final[WeakKeyDictionary[Operator, dict[str, FunctionSpec]]] = WeakKe
 
 
 class _Delivery(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """The arguments: the last part of the entry's key, its id, and the error (type, message) of the attempt. If there are
-    several: the ids of those `behind` it, which are the last parts of their keys, and the number of the one that
-    `failed`.
+    """The arguments: the last part of the entry's key, its id, and the error (type, message) of the attempt. With
+    several entries: the ids of those `behind` it, which are the last parts of their keys, and the number of the one
+    that `failed`.
     """
 
     last: str
