@@ -1,5 +1,5 @@
-"""`python -m benchmarks.micro.reaction_costs [PAIR…]`: what reactions cost, beside the same by requests and calls: a call
-after the commit beside two requests, an event beside an answer, and subscriptions beside calls.
+"""`python -m benchmarks.micro.reaction_costs [PAIR…]`: what reactions cost, beside the same by requests and calls: a
+call after the commit beside two requests, an event beside an answer, and subscriptions beside calls.
 
 The two of a pair run in turns in one process, several times. Figures are processor time, the median of the runs with
 the range; what is told of a pair is the median of the ratios of its runs. With `--instructions` also the machine
@@ -121,9 +121,7 @@ async def _one_group(rate: int, seconds: float, directory: str) -> Rate:
         ended, spent = time.perf_counter(), _cpu_seconds() - cpu
         count = len(asked)
         found = await asyncio.gather(*[client.call(ledger, key, written) for key in range(1_000)])
-        return Rate(
-            count / (ended - begun), spent / count, ended - sent, statistics.median(taken), count - sum(found)
-        )
+        return Rate(count / (ended - begun), spent / count, ended - sent, statistics.median(taken), count - sum(found))
 
 
 def _cpu_seconds() -> float:
@@ -152,9 +150,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as directory:
             told = one_group(options.group, GROUP_SECONDS, directory)
         print(
-            f"one group: {told.handled:,.0f} events a second of {options.group:,}, {told.cpu * 1e6:.0f} µs of processor "
-            f"time each with its request and the log; answers after {told.answered * 1e3:.0f} ms (median), the last "
-            f"event handled {told.behind * 1e3:.0f} ms behind the last answer, {told.missing} not handled once"
+            f"one group: {told.handled:,.0f} events a second of {options.group:,}, {told.cpu * 1e6:.0f} µs of "
+            f"processor time each with its request and the log; answers after {told.answered * 1e3:.0f} ms (median), "
+            f"the last event handled {told.behind * 1e3:.0f} ms behind the last answer, {told.missing} not handled once"
         )
         return
     for name in options.pairs or PAIRS:

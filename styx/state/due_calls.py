@@ -121,9 +121,10 @@ class DueCalls:
             self.taken[its_id] = place
         elif lane:
             entries = self._lanes.get(lane)
-            if entries is None:
-                entries = self._lanes[lane] = LaneEntries(())
-            if entries.add((its_id, table, key)):
+            if entries is None:  # the usual one: nobody waits there
+                self._lanes[lane] = LaneEntries([(its_id, table, key)])
+                self._push(place)
+            elif entries.add((its_id, table, key)):
                 self._open(lane)
         else:
             self._push(place)
@@ -182,9 +183,13 @@ class DueCalls:
         return tuple(found)
 
     def _has_turn(self, place: _Place) -> bool:
-        """Whether an entry is in no lane, or the first one of its lane."""
+        """Whether an entry, which stands, is in no lane, or the first one of its lane."""
         lane = lane_of(place[1])
-        return not lane or self._first(lane) == place
+        if not lane:
+            return True
+        entries = self._lanes.get(lane)
+        first = None if entries is None else entries.first
+        return (first is not None and first[0] == place[1]) or self._first(lane) == place
 
     # What is due -------------------------------------------------------------------------------------------
 

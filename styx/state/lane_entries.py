@@ -6,6 +6,7 @@ the end to which an entry is added, and the beginning from which they go.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -26,14 +27,14 @@ class LaneEntries:
     def add(self, entry: InLane) -> bool:
         """Adds an entry, unless it is there; whether it is the first now."""
         entries, its_id = self._entries, entry[0]
-        at = len(entries)
-        # A transaction may commit behind another one whose ids are higher, but no more than an epoch behind.
-        while at and entries[at - 1][0] > its_id:
-            at -= 1
-        if not at or entries[at - 1][0] != its_id:
+        if not entries or entries[-1][0] < its_id:
+            entries.append(entry)
+            return len(entries) == 1
+        # A transaction may commit behind another one whose ids are higher. Or the entry is put off.
+        at = bisect_left(entries, (its_id,))  # before the entry with this id
+        if entries[at][0] != its_id:
             entries.insert(at, entry)
-            return not at
-        return at == 1
+        return not at
 
     @property
     def first(self) -> InLane | None:

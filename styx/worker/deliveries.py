@@ -130,8 +130,10 @@ class Deliveries:
         return root
 
     def _entries(self, slot: int, call: DueCall) -> list[AgendaEntry]:
-        table, entity = self._states[slot].table(call.table), giver_of(call.key)[0]
-        keys = [call.key, *[entry_key(entity, its_id) for its_id in call.behind]]
+        table, keys = self._states[slot].table(call.table), [call.key]
+        if call.behind:
+            entity = giver_of(call.key)[0]
+            keys += [entry_key(entity, its_id) for its_id in call.behind]
         found = [data for key in keys if (data := table.read(NEWEST, key)) is not None]
         assert len(found) == len(keys), "a call was taken that does not stand in its agenda"
         return [decode_entry(data) for data in found]

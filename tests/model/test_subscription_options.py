@@ -74,7 +74,7 @@ def declared(options: Options) -> App:
             await ctx.put([*await ctx.get([]), event])
 
     if options.hint:
-        heard.register(**{options.hint: True})(hear)  # type: ignore[call-overload]
+        heard.register(**{options.hint: True})(hear)
     heard.on(
         said,
         key=key if options.key else None,
