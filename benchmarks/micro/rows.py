@@ -50,7 +50,7 @@ class Row(NamedTuple):
     """`state` is there before the first request. `requests` draws so many requests, the same ones each time.
 
     `keys` is the number of accounts of a row of transfers, which the bare loop can run too; 0 for any other row. `few`
-    and `many` are the transactions of the two runs whose instructions are counted. `gives`: requests give calls for
+    and `many` are the transactions of the two runs whose instructions are counted. `gives`: requests may give calls for
     after their commit, whose replies come among those to requests.
     """
 
