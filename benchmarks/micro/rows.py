@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from benchmarks.driver.workload import Loading
-from benchmarks.micro import bank, carts, emitting
+from benchmarks.micro import bank, carts, emitting, reacting
 from benchmarks.micro.engine_loop import EngineLoop
 from benchmarks.reference.transfers import START_BALANCE, transfers
 from benchmarks.tpcc.app import app as tpcc_app
@@ -24,8 +24,9 @@ from benchmarks.tpcc.workload import TpcC
 from benchmarks.travelling_numbers.app import app as travelling_app
 from benchmarks.travelling_numbers.app import counter
 from benchmarks.travelling_numbers.shapes import SHAPES
-from styx.messages import Request, encode_request
+from styx.messages import Request, decode_reply, encode_request
 from styx.model.app import App
+from styx.model.delivery import delivery_name
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
 
@@ -49,7 +50,8 @@ class Row(NamedTuple):
     """`state` is there before the first request. `requests` draws so many requests, the same ones each time.
 
     `keys` is the number of accounts of a row of transfers, which the bare loop can run too; 0 for any other row. `few`
-    and `many` are the transactions of the two runs whose instructions are counted.
+    and `many` are the transactions of the two runs whose instructions are counted. `gives`: requests may give calls for
+    after their commit, whose replies come among those to requests.
     """
 
     title: str
@@ -59,6 +61,7 @@ class Row(NamedTuple):
     keys: int = 0
     few: int = 2_000
     many: int = 7_000
+    gives: bool = False
 
     def routed(self, count: int) -> list[tuple[int, bytes]]:
         """So many requests as they stand in the log, each with its slot."""
@@ -83,6 +86,12 @@ class Row(NamedTuple):
                 slot = engine.worker.slots[operator.slot_of(key, N_SLOTS)].state
                 slot.table(name).commit(-1, {whole: encode(value)})
         return engine
+
+    def answered(self, replies: list[bytes]) -> int:
+        """How many of the replies are to requests."""
+        if not self.gives:
+            return len(replies)
+        return sum(delivery_name(decode_reply(reply).request_id) is None for reply in replies)
 
 
 def _parts(key: Key) -> tuple[Any, ...]:
@@ -160,6 +169,15 @@ def _emitting(load: emitting.Load) -> Row:
     return Row(load.title, emitting.app, requests)
 
 
+def _reacting(load: reacting.Load) -> Row:
+    def sent(number: int) -> Sent:
+        if load.two and number % 2:
+            return Sent(reacting.ledger, number // 2 % load.orders, "write", (number,))
+        return Sent(reacting.order, number % load.orders, load.function, (number,))
+
+    return Row(load.title, reacting.app, lambda count: list(map(sent, range(count))), gives=not load.two)
+
+
 ROWS: Final = {
     "uniform": _bank("10,000 keys, uniform", 10_000),
     "hot": _bank("100 hot keys", 100),
@@ -175,6 +193,7 @@ ROWS: Final = {
     "tpcc_ordinary": _tpcc(ORDINARY),
     **{name: _on_carts(load) for name, load in carts.LOADS.items()},
     **{name: _emitting(load) for name, load in emitting.LOADS.items()},
+    **{name: _reacting(load) for name, load in reacting.LOADS.items()},
 }
 """By the name that the commands take."""
 ALL_AT_ONCE: Final = 10**9

@@ -58,13 +58,17 @@ class AppView(Consequence):
             add_share(store, view, store.entity, (), share)
 
         async def read(ctx: Context) -> list[Any] | None:
-            """The values of the group and the parts of its ends, None if it has no rows."""
+            """The values of the group and the parts of its ends, None if it has no rows.
+
+            Amid a transaction a row may be taken away before the call that has added it: then fewer rows than none are
+            counted, and that is no row for those who read.
+            """
             store = RowStore(ctx, ctx.operator, ctx.key)
             data = store.read(view.table, store.entity)
             if data is None:
                 return None
-            values = _sent(view.values_of(store.decoded(view.table, store.entity, data)))
-            return [values, ends_of(store, view, store.entity, ())]
+            values = view.values_of(store.decoded(view.table, store.entity, data))
+            return [_sent(values), ends_of(store, view, store.entity, ())] if values[0] > 0 else None
 
         self.operator.register(add)
         self.operator.register(read, read_only=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from styx.errors import CallDepthExceeded, CallLimitExceeded, OutsideGraph, UnsupportedValue, describe
+from styx.errors import BadKey, CallDepthExceeded, CallLimitExceeded, OutsideGraph, UnsupportedValue, describe
 from styx.model.agenda import AT_ONCE, Retry, microseconds
 from styx.model.event import Event
 from styx.model.event_place import text_of
@@ -21,6 +21,7 @@ from styx.model.giving import checked_call, may_write, put_entry
 from styx.model.graph_place import full_name
 from styx.model.lane import group_text, holder, lane_name
 from styx.model.subscription import Subscription, named
+from styx.values.codec import shown
 
 if TYPE_CHECKING:
     from styx.model.context import Context
@@ -113,7 +114,12 @@ def _give(context: Context, subscription: Subscription, key: Any, value: Any) ->
         raise context._doomed(error) from None
     retry = subscription.retry
     arguments = (call.function.name, call.key, call.params, retry.attempts, microseconds(retry.first), lane)
-    context.call_async(subscription, QUEUE_FUNCTION, at, arguments)  # type: ignore[arg-type]  # in `App.resolved`
+    try:
+        context.call_async(subscription, QUEUE_FUNCTION, at, arguments)  # type: ignore[arg-type]  # in `App.resolved`
+    except BadKey as error:
+        told = f"{subscription!r}: the order of group {shown(group)} is kept beside the entity {shown(at)}: {error}"
+        context._doom = BadKey(told)
+        raise context._doom from None
 
 
 def _put(context: Context, function: FunctionSpec, key: Any, params: bytes, retry: Retry, lane: str) -> None:

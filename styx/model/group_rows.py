@@ -28,11 +28,16 @@ def add_share(store: RowStore, view: View, place: RowKey, group: RowKey, share: 
 
 def ends_of(store: RowStore, view: View, place: RowKey, group: RowKey) -> list[Any]:
     """The parts of the least and greatest values of a group, in the order of `View.ends`, None where no row has one.
-    Two operations each.
+    Two operations each, and two for each entry that is there for fewer rows than one amid the transaction.
     """
     found: list[Any] = []
     for _, at, greatest in view.ends:
-        entries = store.scan(view.rankings[at].end(place, group, greatest))
+        ranking = view.rankings[at]
+        wanted = ranking.end(place, group, greatest)
+        entries = store.scan(wanted)
+        while entries and ranking.rows_of(entries[0][1]) < 1:
+            wanted = ranking.beyond(wanted, entries[0][0][-1])
+            entries = store.scan(wanted)
         found.append(entries[0][0][-1] if entries else None)
     return found
 

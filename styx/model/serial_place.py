@@ -25,6 +25,8 @@ def serial_place(context: Context) -> bytes:
     """
     start, path = context._chain_id, context._path
     calls = len(context._calls) if context._calls is not None else 0
+    if not path:  # the root's function, as usual
+        return _END + _step(calls) + _END
     return _steps(start) + _END + _steps(path[len(start) :]) + _step(calls) + _END
 
 

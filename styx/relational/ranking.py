@@ -76,3 +76,15 @@ class Ranking:
         """The one entry at an end of a group's; `place` begins the keys of all groups."""
         first, last = (0, 1) if greatest else (1, 0)
         return IndexRange(self.table.indexes[0], place, group, (*group, TOP), True, first, last)
+
+    def beyond(self, end: IndexRange, part: Any) -> IndexRange:
+        """The next entry behind the one that such a range has found, which has this part of a key."""
+        group = end.low if end.last else end.high[:-1]
+        low, high = (end.low, (*group, part)) if end.last else ((*group, part, TOP), end.high)
+        return IndexRange(end.index, end.group, low, high, True, end.first, end.last)
+
+    def rows_of(self, entry: bytes) -> int:
+        """How many rows an entry stands for. Those that are committed stand for one at least."""
+        unpack = self.table.row_type.unpack
+        rows: int = getattr(unpack(entry), _ROWS)
+        return rows

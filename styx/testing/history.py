@@ -20,12 +20,13 @@ from styx.messages import EventRecord, ReplyRecord, Request
 from styx.model.agenda import decode_dead, decode_entry
 from styx.model.app import App
 from styx.model.cron import moment_us
-from styx.model.delivery import delivery_name, delivery_request, put_off_request
+from styx.model.delivery import UNPLACED, DeliveryName, delivery_name, delivery_request, put_off_request
 from styx.model.execution import ErrorTriple, Outcome
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
 from styx.model.sequence import decode_number
 from styx.model.table_names import holds_agenda, holds_dead, holds_sequences
+from styx.state.due_calls import TOGETHER_MAX
 from styx.testing.serial import Entity, ExternalResult, MissingExternal, Place, SerialReference, State
 from styx.values.codec import decode_plain, shown
 
@@ -235,14 +236,27 @@ class _History:
                 f"a delivery has overtaken {before}, which was given before it in its lane: {_reply_text(reply)}"
             )
         table, key = reference.given[name.call_id]
-        request = delivery_request(table, key, name.call_id, name.now_us)  # type: ignore[arg-type]  # an entry's key
+        behind = self._behind(reference, reply, name)
+        request = delivery_request(table, key, name.call_id, name.now_us, behind)  # type: ignore[arg-type]  # an entry's key
         if name.puts_off:
-            error = decode_plain(reply.result)[1:3]
-            request = put_off_request(request, name.now_us, tuple(error))
+            _, kind, message, *rest = decode_plain(reply.result)
+            request = put_off_request(request, name.now_us, (kind, message), rest[0] if behind else UNPLACED)
         stored = None if name.puts_off else reference.state.get((table, key))
         time_us = name.now_us if stored is None else moment_us(decode_entry(stored), name.now_us)
         self.requests[reply.request_id] = (request, time_us)
         return True
+
+    def _behind(self, reference: SerialReference, reply: ReplyRecord, name: DeliveryName) -> tuple[str, ...]:
+        """The calls that are delivered together with the first one: those that follow it in its lane."""
+        if name.together == 1:
+            return ()
+        found = reference.lanes.together(name.call_id, name.together)
+        if found[:1] != [name.call_id] or len(found) < name.together or name.together > TOGETHER_MAX:
+            raise SerializabilityViolation(
+                f"a delivery of {name.together} calls together, of which {len(found)} stand in their lane; "
+                f"{TOGETHER_MAX} are the limit: {_reply_text(reply)}"
+            )
+        return tuple(found[1:])
 
     def _begin_versions(self, reference: SerialReference, epoch: int) -> None:
         """Begins the versions up to `epoch`, one after the other; each converts the state that it has to."""

@@ -42,6 +42,12 @@ class Lanes:
         if its_id in standing:
             standing.remove(its_id)
 
+    def together(self, its_id: str, count: int) -> list[str]:
+        """So many entries of the lane from this one on, in order; fewer if there are no more."""
+        standing = self._standing.get(lane_of(its_id), [])
+        at = bisect_left(standing, its_id)
+        return standing[at : at + count]
+
     def before(self, its_id: str) -> str | None:
         """The first entry of the lane, if it is another one."""
         standing = self._standing.get(lane_of(its_id), [])

@@ -14,12 +14,22 @@ from msgspec.structs import astuple
 
 from styx.errors import BadKey, UnknownOperator
 from styx.messages import Request, decode_request, encode_request
-from styx.model.agenda import dead_of, decode_dead, decode_entry, entry_key
+from styx.model.agenda import (
+    AgendaEntry,
+    called_key,
+    dead_of,
+    decode_dead,
+    decode_entry,
+    entry_key,
+    giver_of,
+)
 from styx.model.app import App
+from styx.model.context import PATH_STEP_BYTES
 from styx.model.cron import moment_us
 from styx.model.delivery import (
     DEAD,
     KEPT,
+    UNPLACED,
     delivery_function,
     delivery_name,
     delivery_request,
@@ -28,6 +38,7 @@ from styx.model.delivery import (
 )
 from styx.model.function_spec import PUT_OFF_FUNCTION
 from styx.model.lifetime import EXPIRE_FUNCTION
+from styx.protocol.frames import Failure
 from styx.protocol.manifest import PendingTransaction
 from styx.state.due_calls import DueCall
 from styx.state.slot_state import SlotState
@@ -107,13 +118,25 @@ class Deliveries:
 
     def root(self, slot: int, tid: int, call: DueCall, now_us: int) -> RootTransaction:
         """The transaction that makes a call that was taken."""
-        data = self._states[slot].table(call.table).read(NEWEST, call.key)
-        assert data is not None, "a call was taken that does not stand in its agenda"
-        entry = decode_entry(data)
+        entries = self._entries(slot, call)
+        entry = entries[0]
         # Neither before its time nor before its cause, whatever the clocks of this host and of others show.
-        time_us = max(now_us, entry.due_us, entry.given_us)
-        request = delivery_request(call.table, call.key, call.id, time_us)
-        return self._made(slot, tid, moment_us(entry, time_us), request, call.id)
+        time_us = max(now_us, entry.due_us, *[each.given_us for each in entries])
+        request = delivery_request(call.table, call.key, call.id, time_us, call.behind)
+        root = self._made(slot, tid, moment_us(entry, time_us), request, call.id)
+        if call.behind:
+            # Calls of one entity would be in each other's way at once; those of different ones need not wait.
+            root.sequential = len({(each.operator, called_key(each)) for each in entries}) < len(entries)
+        return root
+
+    def _entries(self, slot: int, call: DueCall) -> list[AgendaEntry]:
+        table, keys = self._states[slot].table(call.table), [call.key]
+        if call.behind:
+            entity = giver_of(call.key)[0]
+            keys += [entry_key(entity, its_id) for its_id in call.behind]
+        found = [data for key in keys if (data := table.read(NEWEST, key)) is not None]
+        assert len(found) == len(keys), "a call was taken that does not stand in its agenda"
+        return [decode_entry(data) for data in found]
 
     def readmit(self, slot: int, pending: PendingTransaction) -> RootTransaction | None:
         """Continues a delivery from a snapshot; None if the present app has no such entity. That is a cron's, which has
@@ -154,7 +177,7 @@ class Deliveries:
         request, failure = decode_request(root.payload), root.failure
         taken = delivery_name(request.request_id)
         assert taken is not None, "what is put off is no delivery"
-        put_off = put_off_request(request, taken.now_us, (failure.type, failure.message))
+        put_off = put_off_request(request, taken.now_us, (failure.type, failure.message), _failed_call(root, failure))
         root.timestamp_us = taken.now_us  # pauses begin at the time when a cron's tick was taken
         root.function = delivery_function(self._app.operator(put_off.operator), put_off.function)
         root.payload, root.request_id, root.params = encode_request(put_off), put_off.request_id, put_off.params
@@ -174,9 +197,8 @@ class Deliveries:
             self._given_up.append(CallGivenUp(name, entity, name, EXPIRE_FUNCTION, entity, 1, (error[0], error[1])))
         if ended != DEAD:
             return
-        dead = (
-            self._states[root.slot].table(dead_of(request.operator)).read(NEWEST, entry_key(root.key, str(root.entry)))
-        )
+        table = self._states[root.slot].table(dead_of(request.operator))
+        dead = table.read(NEWEST, entry_key(root.key, str(root.entry)))
         if dead is not None:  # it was not dropped in the same epoch, which gives up far fewer calls than are kept
             entry, _, why = astuple(decode_dead(dead))
             dropped = error[2] if len(error) > 2 else 0
@@ -187,3 +209,10 @@ class Deliveries:
         """The calls that were given up since the last time."""
         taken, self._given_up = self._given_up, []
         return taken
+
+
+def _failed_call(root: RootTransaction, failure: Failure) -> int:
+    """Which of the calls that were made together has failed; `UNPLACED` if it was none of them alone. The outcome of a
+    function that ran too long is recorded without its place, so nothing may depend on that.
+    """
+    return UNPLACED if root.cut or not failure.chain else int.from_bytes(failure.chain[:PATH_STEP_BYTES], "big")

@@ -8,13 +8,14 @@ accounts say which chain is next. Paper sections 5.2 and 5.3.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import astuple
 
 from styx.messages import ReplyRecord
 from styx.model.app import App
+from styx.model.delivery import delivery_name
 from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import Limits
 from styx.native.compiled import transaction_limits
@@ -26,6 +27,10 @@ from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, Running, abandon
 from styx.worker.outbox import Outbox, made_call
 from styx.worker.slot import Slot
+
+_EXTERNAL_TOGETHER: Final = Failure(
+    b"", b"", False, "aborted", "ExternalCall", "calls that make external calls are made one by one"
+)
 
 
 @native
@@ -41,9 +46,9 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     goes). `remembered` is set if this request itself repeats another: the first one's reply. `refused` says why the
     transaction cannot run at all, for example because a new version of the app lacks its function. `carried` counts how
     often a lock phase has carried it in this generation. `local`: it runs in phase 3, which only a new request can;
-    whatever is carried, or was in a snapshot, is not local. `entry` is the id of the agenda's entry that this delivers;
-    it stands at no place of the log. `outstanding` are the ack shares that are missing (None:
-    all). `cut`: the watchdog interrupted one of its functions in this epoch.
+    whatever is carried, or was in a snapshot, is not local. `entry` is the id of the agenda's entry that this delivers,
+    of the first one of several; it stands at no place of the log. `outstanding` are the ack shares that are missing
+    (None: all). `cut`: the watchdog interrupted one of its functions in this epoch.
     """
 
     tid: int
@@ -97,6 +102,16 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
                 return True
             outstanding = self.outstanding = Outstanding()
         return outstanding.give_back(share, scale)
+
+    def needs_external(self) -> None:
+        """A function of it has to wait for an external one. Calls that were made together do not: if one of them failed
+        later, what the others had called would be called again.
+        """
+        name = delivery_name(self.request_id)
+        if name is not None and name.together > 1:
+            self.fail(_EXTERNAL_TOGETHER)
+        else:
+            self.external = True
 
     def fail(self, failure: Failure) -> None:
         """Keeps the first failure in serial order."""
@@ -166,7 +181,7 @@ class RootAccounts(ABC):
         if collided:
             root.collided = True
         if external:
-            root.external = True
+            root.needs_external()
         if failure is not None:
             root.fail(failure)
         if cut and not root.cut:

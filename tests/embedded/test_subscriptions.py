@@ -42,6 +42,15 @@ async def update(ctx: Context, product: str) -> int:
 
 
 @seller.register
+async def update_often(ctx: Context, count: int) -> None:
+    """As many updates."""
+    price: int = await ctx.get(0)
+    for number in range(price, price + count):
+        ctx.emit(priced, Priced(f"p{number % PRODUCTS}", number + 1))
+    await ctx.put(price + count)
+
+
+@seller.register
 async def learn(ctx: Context) -> None:
     await ctx.put(1)
 
@@ -115,6 +124,18 @@ async def test_a_reader_sees_a_beginning_of_the_group() -> None:
             kept = cluster.entity("copy", f"p{number}") or []
             assert kept == sorted(kept)
         assert cluster.entity("copy", "others") == list(range(1, 61))
+
+
+async def test_calls_that_wait_are_made_together() -> None:
+    async with embedded_cluster(app, n_slots=3) as cluster:
+        reply = await cluster.submit("seller", "ada", "update_often", 500)
+        await cluster.advance(timedelta(seconds=1))
+        assert await cluster.call("cart", "c", "look") == [n for n in range(1, 501) if n != HOSTILE]
+        assert cluster.entity("copy", "others") == list(range(1, 501))
+        for number in range(PRODUCTS):
+            assert cluster.entity("copy", f"p{number}") == sorted(cluster.entity("copy", f"p{number}"))
+        last = await cluster.submit("seller", "ada", "update")
+        assert last.epoch - reply.epoch < 100, "there are 1,000 calls"
 
 
 async def test_what_runs_again_and_only_then_emits_is_handled_behind_the_others() -> None:

@@ -46,6 +46,33 @@ async def remove(ctx: Context, id: int, fail: bool = False) -> None:
         raise RuntimeError("no")
 
 
+ranked: Any = orders.view("ranked", group_by="seller", min="cents", max="cents", scope="app")
+
+
+@shop.register
+async def add_late(ctx: Context, late: Order) -> None:
+    """The row is there, and taken away by a function that runs before the call that counts it."""
+    ctx.call_async(shop, take_away, ctx.key, (late.id, 1))
+    await ctx.rows(orders).insert(late)
+    ctx.call_async(reader, keep, 1, (2,))
+
+
+@shop.register
+async def take_away(ctx: Context, id: int, place: int) -> None:
+    ctx.call_async(reader, keep, 1, (0,))
+    await ctx.rows(orders).delete(id)
+    ctx.call_async(reader, keep, 1, (place,))
+
+
+@reader.register
+async def keep(ctx: Context, place: int) -> None:
+    """Keeps what the group is now."""
+    counts, ends = await ctx.group(by_seller, "s"), await ctx.group(ranked, "s")
+    seen = {} if place == 0 else await ctx.get({})
+    seen[str(place)] = [counts.count, counts.cents, ends.count, ends.min_cents, ends.max_cents]
+    await ctx.put(seen)
+
+
 @reader.register(read_only=True)
 async def look(ctx: Context, seller: str = "s") -> list[Any]:
     group = await ctx.group(by_seller, seller)
@@ -69,6 +96,29 @@ async def wrong(ctx: Context, what: str) -> None:
         await ctx.group(here)
     elif what == "forgotten":
         ctx.group(by_seller, "s")  # type: ignore[unused-coroutine]  # the mistake that is tested
+
+
+@pytest.mark.parametrize("others", [0, 1])
+@pytest.mark.parametrize("cents", [1, 9])
+async def test_no_group_has_fewer_rows_than_none(others: int, cents: int) -> None:
+    async with embedded_cluster(App("shop", [shop, reader]), n_slots=4) as cluster:
+        if others:
+            await cluster.call(shop, "b", put, [Order(1, "s", 5)])
+        there = [1, 5, 1, 5, 5] if others else [0, 0, 0, None, None]
+        nothing = [0, 0, 0, None, None]
+        await cluster.call(shop, "a", add_late, Order(1, "s", cents))
+        # Amid the transaction the taken row is counted before it is: of one other row nothing is told for that moment.
+        assert cluster.entity("reader", 1) == {"0": there, "1": nothing, "2": there}
+        assert await cluster.call(reader, 1, look) == [others, 5 * others, "0", others]
+
+
+async def test_an_end_is_that_of_rows_that_are_there() -> None:
+    async with embedded_cluster(App("shop", [shop, reader]), n_slots=4) as cluster:
+        await cluster.call(shop, "b", put, [Order(1, "s", 5), Order(2, "s", 6), Order(3, "s", 7)])
+        for cents in (1, 9, 6):
+            await cluster.call(shop, "a", add_late, Order(1, "s", cents))
+            assert cluster.entity("reader", 1)["1"][2:] == [2, 5, 7]
+            assert cluster.entity("reader", 1)["2"][2:] == [3, 5, 7]
 
 
 async def test_groups_count_the_rows_of_all_entities() -> None:

@@ -113,6 +113,6 @@ def test_a_request_id_names_the_delivery(serial: Serial) -> None:
     serial.run("give", "x", None)
     delivery = serial.request(0)
     [call_id] = serial.reference.given
-    assert delivery_name(delivery.request_id) == (NOW_US, False, call_id)
-    assert delivery_name(put_off_request(delivery, NOW_US, ("E", "")).request_id) == (NOW_US, True, call_id)
+    assert delivery_name(delivery.request_id) == (NOW_US, False, call_id, 1)
+    assert delivery_name(put_off_request(delivery, NOW_US, ("E", "")).request_id) == (NOW_US, True, call_id, 1)
     assert delivery_name("r1") is None

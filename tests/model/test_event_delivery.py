@@ -10,8 +10,8 @@ import pytest
 
 from styx import App, Context, Event, Graph, Limits, Operator, Retry
 from styx.messages import Request
-from styx.model.agenda import agenda_of
-from styx.model.delivery import delivery_request, put_off_request
+from styx.model.agenda import agenda_of, due_of
+from styx.model.delivery import UNPLACED, delivery_request, put_off_request
 from styx.model.lane import lane_of
 from styx.testing.serial import Place, SerialReference
 
@@ -134,16 +134,23 @@ class Serial:
         """The ids in the operator's agendas, in order."""
         return sorted(str(key[-1]) for table, key in self.reference.state if table == agenda_of(operator))  # type: ignore[index]
 
-    def deliver(self, call_id: str) -> Any:
-        """Makes a call that was given for later, and puts it off if it fails."""
+    def deliver(self, call_id: str, *behind: str, failed: int = UNPLACED) -> Any:
+        """Makes calls that were given for later, together. If that fails, puts the only one off, or sets that apart
+        which has `failed`.
+        """
         self.tid += 1
         table, key = self.reference.given[call_id]
-        request = delivery_request(table, key, call_id, NOW_US)  # type: ignore[arg-type]  # an entry's key
+        request = delivery_request(table, key, call_id, NOW_US, behind)  # type: ignore[arg-type]  # an entry's key
         outcome = self.reference.run(self.tid, NOW_US, request, DELIVERS)
         if outcome.error is None:
             return msgspec.msgpack.decode(outcome.result or b"")
-        failed = put_off_request(request, NOW_US, (outcome.error[1], outcome.error[2]))
-        return msgspec.msgpack.decode(self.reference.run(self.tid, NOW_US, failed, DELIVERS).result or b"")[0]
+        put_off = put_off_request(request, NOW_US, (outcome.error[1], outcome.error[2]), failed)
+        return msgspec.msgpack.decode(self.reference.run(self.tid, NOW_US, put_off, DELIVERS).result or b"")[0]
+
+    def times(self, operator: str) -> list[int]:
+        """When the waiting calls are due, in order."""
+        entries = [self.reference.state[self.reference.given[each]] for each in self.waiting(operator)]
+        return [due_of(data)[0] for data in entries]
 
 
 @pytest.fixture
@@ -236,6 +243,46 @@ def test_a_poison_event_is_given_up_and_kept(serial: Serial) -> None:
     assert serial.waiting("product") == [call]
     assert serial.deliver(call) == "dead"
     assert ("product/<dead>", ("p", call)) in serial.reference.state
+
+
+# Several calls of a lane together --------------------------------------------------------------------------
+
+
+def test_calls_of_a_lane_are_made_together(serial: Serial) -> None:
+    serial.run("move", 3, 1, 2)
+    assert serial.deliver(*serial.waiting("product")) == "delivered"
+    assert serial.deliver(*serial.waiting("board")) == "delivered"
+    assert serial.reference.value("product", "p") == serial.reference.value("board", ("all", 3)) == [3, 1, 2]
+    assert serial.waiting("product") == []
+
+
+def test_one_that_fails_alone_is_set_apart(serial: Serial) -> None:
+    serial.run("move", 1, 2, 4, 3)
+    calls = serial.waiting("product")
+    assert serial.deliver(*calls, failed=2) == "apart"
+    assert serial.reference.value("product", "p") is None
+    assert serial.times("product") == [0, 0, NOW_US, 0]
+    assert serial.deliver(*calls[:2]) == "delivered"
+    assert serial.deliver(calls[2]) == "put off", "that was its first attempt of two"
+    assert serial.deliver(calls[2]) == "dead"
+    assert serial.deliver(calls[3]) == "delivered"
+    assert serial.reference.value("product", "p") == [1, 2, 3]
+
+
+@pytest.mark.parametrize("failed", [UNPLACED, 7])
+def test_all_are_set_apart_if_it_is_not_known_which_has_failed(serial: Serial, failed: int) -> None:
+    serial.run("move", 1, 4)
+    assert serial.deliver(*serial.waiting("product"), failed=failed) == "apart"
+    assert serial.times("product") == [NOW_US, NOW_US]
+
+
+def test_what_was_made_already_is_not_made_again(serial: Serial) -> None:
+    serial.run("move", 1, 2)
+    calls = serial.waiting("product")
+    assert serial.deliver(calls[0]) == "delivered"
+    assert serial.deliver(*calls) == "delivered"
+    assert serial.reference.value("product", "p") == [1, 2]
+    assert serial.deliver(*calls) == "withdrawn"
 
 
 def test_an_event_of_another_key_is_given_by_who_emits_it(serial: Serial) -> None:

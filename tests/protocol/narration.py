@@ -277,7 +277,10 @@ def reply(record: ReplyRecord) -> str:
         _number(record.result) if record.error is None else f"{record.error[0]} {record.error[1]}: {record.error[2]}"
     )
     name = delivery_name(record.request_id)
-    what = record.request_id if name is None else f"a call for later{' that failed' * name.puts_off}"
+    what = record.request_id
+    if name is not None:
+        calls = "a call for later" if name.together == 1 else f"{name.together} calls for later together"
+        what = f"{calls}{' that failed' * name.puts_off}"
     repeated = "" if record.sequence == record.tid else f" (asked again as t{record.sequence})"
     return f"{what} = {value} (epoch {record.epoch}, phase {record.phase}, t{record.tid}){repeated}"
 

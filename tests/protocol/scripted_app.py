@@ -14,6 +14,8 @@ An entity is a number. A script is steps separated by `;`, and runs on the entit
     later KEY (script)              a call after commit
     after N KEY WORD (script)       a call N seconds later under the name WORD, tried twice, 10 seconds apart
     emit WORD                       emits the event `told`, in a cluster with events=1
+    tell KEY (script)               emits the event `ordered`, in a cluster with events=1: the script runs on the
+                                    listener KEY, after the commit, in the order of the emitting entity, tried twice
     cancel WORD                     withdraws that call; `it` becomes 1 if it still waited
     all WORD (script)               a call on all partitions, each of which asks the entity WORD and its number to run
                                     the script; `it` becomes the sum of the results
@@ -80,6 +82,8 @@ def _partition_key(key: str) -> int:
 
 
 told: Event[str] = Event("told", str)
+ordered: Event[str] = Event("ordered", str)
+"""A key and a script."""
 
 
 class Line(Struct):
@@ -133,9 +137,19 @@ async def everywhere(ctx: PartitionContext, script: str, word: str) -> int:
     return int(await ctx.call(entity, run, f"{word}{ctx.partition}", (script,)))
 
 
+listener = Operator("listener", partition_key=_partition_key)
+
+
+@listener.on(ordered, key=lambda event: event.partition(" ")[0], after_commit=True, retry=TWICE)
+async def hear(ctx: Context, event: str) -> None:
+    """Runs the script behind the key."""
+    script = event.partition(" ")[2]
+    await _Interpreter(ctx, script, run).run(parse(script), 0)
+
+
 app = App("scripted", [entity])
-emitting = App("scripted", [entity], events=[told])
-"""The same with the event, which asks for marks."""
+emitting = App("scripted", [entity, listener], events=[told, ordered])
+"""The same with events, which ask for marks, and who hears them."""
 
 
 def version(kind: str, bound: int) -> App:
@@ -221,7 +235,7 @@ class _Interpreter:
     async def step(self, name: str, words: list[str], scripts: list[Script], it: int) -> int:
         if name in ("send", "ask", "look", "forever"):
             return await self._call(name, words[0], scripts, it)
-        if name in ("later", "after", "cancel", "emit"):
+        if name in ("later", "after", "cancel", "emit", "tell"):
             return await self._later(name, words, scripts, it)
         if name == "all":
             return sum(await self.ctx.call_all(entity, everywhere, (written(scripts[0]), words[0])))
@@ -274,6 +288,8 @@ class _Interpreter:
         ctx = self.ctx
         if name == "emit":
             ctx.emit(told, words[0])
+        elif name == "tell":
+            ctx.emit(ordered, f"{words[0]} {written(scripts[0])}")
         elif name == "later":
             ctx.after_commit(entity, self.function, words[0], (written(scripts[0]),))
         elif name == "after":

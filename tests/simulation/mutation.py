@@ -45,7 +45,7 @@ def assert_caught(mutation: Mutation, pace: Mapping[str, Any], *, cluster: bool,
     pytest.fail(f"{SEEDS_MAX} seeds did not notice: {mutation.__name__}")
 
 
-def refuse_crash(mutation: Mutation, failure: SimulationFailure) -> None:
+def refuse_crash(mutation: Mutation, failure: AssertionError) -> None:
     """Fails the test if the failure is only a crash."""
     crash = crash_of(failure)
     if crash is not None:

@@ -28,11 +28,12 @@ BUSY = {"laters": 1.0}
 
 def a_delivery_leaves_its_entry(patch: pytest.MonkeyPatch) -> None:
     async def deliver(ctx: Context, wanted: Any) -> str:
-        _, entry = delivery._standing(ctx, wanted)
-        if entry is None:
-            return delivery.WITHDRAWN
-        giving.call_encoded(ctx, entry.operator, entry.function, entry.key, entry.params)
-        return delivery.DELIVERED
+        ids = (wanted.id, *wanted.behind)
+        entries = [delivery._standing(ctx, wanted.last if its_id == wanted.id else its_id, its_id)[1] for its_id in ids]
+        for entry in entries:
+            if entry is not None:
+                giving.call_encoded(ctx, entry.operator, entry.function, entry.key, entry.params)
+        return delivery.DELIVERED if any(entries) else delivery.WITHDRAWN
 
     patch.setattr(delivery, "_deliver", deliver)
     patch.setattr(delivery, "_functions", {})

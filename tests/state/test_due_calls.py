@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from styx.model.agenda import AT_ONCE, AgendaEntry, agenda_of, encode_entry
-from styx.state.due_calls import DueCall
+from styx.state.due_calls import BEHIND_MAX, TOGETHER_BYTES_MAX, TOGETHER_MAX, DueCall
 from styx.state.slot_state import SlotState
 
 AGENDA = agenda_of("cart")
@@ -22,7 +22,7 @@ def given(state: SlotState, *entries: tuple[str, int]) -> None:
 
 def taken(state: SlotState, now_us: int, limit: int = 10) -> list[str]:
     assert state.due_calls is not None
-    return [call.id for call in state.due_calls.take(now_us, limit)]
+    return [" ".join((call.id, *call.behind)) for call in state.due_calls.take(now_us, limit)]
 
 
 def test_a_slot_without_agendas_has_no_order() -> None:
@@ -153,33 +153,113 @@ def test_a_call_says_where_it_stands() -> None:
 # Lanes -----------------------------------------------------------------------------------------------------
 
 
-def gone(state: SlotState, its_id: str) -> None:
-    """The delivery of an entry has committed and ended."""
+def gone(state: SlotState, *ids: str) -> None:
+    """The delivery of entries has committed and ended."""
     assert state.due_calls is not None
-    state.table(AGENDA).write(2, ("a", its_id), None)
-    state.due_calls.let_go(its_id)
+    for its_id in ids:
+        state.table(AGENDA).write(2, ("a", its_id), None)
+    state.due_calls.let_go(ids[0])
 
 
-def test_a_lane_gives_one_after_the_other() -> None:
+def test_a_lane_gives_those_that_wait_together() -> None:
     state = SlotState()
     given(state, ("3~x", AT_ONCE), ("1~x", AT_ONCE), ("2~x", AT_ONCE), ("2~y", AT_ONCE), ("4", AT_ONCE))
-    assert taken(state, 0) == ["1~x", "2~y", "4"]
-    assert taken(state, 0) == []
-    gone(state, "1~x")
-    assert taken(state, 0) == ["2~x"]
+    assert taken(state, 0) == ["1~x 2~x 3~x", "2~y", "4"]
+    given(state, ("5~x", AT_ONCE), ("6~x", AT_ONCE))
+    assert taken(state, 0) == [], "what is behind a delivery waits for it"
+    gone(state, "1~x", "2~x", "3~x")
+    assert taken(state, 0) == ["5~x 6~x"]
     gone(state, "2~y")
-    gone(state, "2~x")
-    assert taken(state, 0) == ["3~x"]
-    gone(state, "3~x")
+    gone(state, "5~x", "6~x")
     assert state.due_calls is not None
     assert not state.due_calls.has_due(10**18)
+    assert state.due_calls.taken == {"4": None}
+
+
+def test_no_more_together_than_the_limit() -> None:
+    state = SlotState()
+    ids = [f"{n:03}~x" for n in range(TOGETHER_MAX + 1)]
+    given(state, *[(its_id, AT_ONCE) for its_id in ids])
+    assert taken(state, 0) == [" ".join(ids[:TOGETHER_MAX])]
+    gone(state, *ids[:TOGETHER_MAX])
+    assert taken(state, 0) == [ids[-1]]
+
+
+def test_no_more_bytes_together_than_the_limit() -> None:
+    state = SlotState()
+    params = bytes(TOGETHER_BYTES_MAX // 2 - 100)
+    for its_id, data in (("1~x", b"\x90"), ("2~x", params), ("3~x", params), ("4~x", bytes(TOGETHER_BYTES_MAX))):
+        large = AgendaEntry(AT_ONCE, its_id, 0, "mail", "send", "a", data, 5, 1)
+        state.table(AGENDA).write(1, ("a", its_id), encode_entry(large))
+    assert taken(state, 0) == ["1~x 2~x 3~x"]
+    gone(state, "1~x", "2~x", "3~x")
+    assert taken(state, 0) == ["4~x"], "one that is larger by itself is given alone"
+
+
+def test_no_more_behind_others_in_one_epoch_than_the_limit() -> None:
+    state = SlotState()
+    given(state, *[(f"{n:03}~{lane}", AT_ONCE) for lane in range(9) for n in range(TOGETHER_MAX)])
+    assert state.due_calls is not None
+    calls = state.due_calls.take(0, 100)
+    assert [len(call.behind) for call in calls] == [63, 63, 63, 61, 0, 0, 0, 0, 0]
+    assert sum(len(call.behind) for call in calls) == BEHIND_MAX
+
+
+def test_the_same_number_gives_the_same_calls_together() -> None:
+    one, other = SlotState(), SlotState()
+    for state in (one, other):
+        given(state, *[(f"{n:03}~{lane}", AT_ONCE) for lane in range(9) for n in range(50)])
+        given(state, *[(f"t{n}", 5) for n in range(20)])
+    for limit in (100, 7):
+        first = taken(one, 5, limit)
+        assert taken(other, 5, len(first)) == first
+
+
+def test_one_that_has_a_time_is_given_alone() -> None:
+    state = SlotState()
+    given(state, ("1~x", AT_ONCE), ("2~x", AT_ONCE), ("3~x", 7), ("4~x", AT_ONCE), ("5~x", AT_ONCE))
+    assert taken(state, 9) == ["1~x 2~x"]
+    gone(state, "1~x", "2~x")
+    assert taken(state, 9) == ["3~x"]
+    gone(state, "3~x")
+    assert taken(state, 9) == ["4~x 5~x"]
+
+
+def test_what_could_not_be_made_together_is_given_again() -> None:
+    state = SlotState()
+    given(state, ("1~x", AT_ONCE), ("2~x", AT_ONCE), ("3~x", AT_ONCE))
+    assert taken(state, 0) == ["1~x 2~x 3~x"]
+    given(state, ("2~x", 7))  # set apart by what follows the failure
+    assert state.due_calls is not None
+    state.due_calls.let_go("1~x")
+    assert taken(state, 7) == ["1~x"]
+    gone(state, "1~x")
+    assert taken(state, 7) == ["2~x"]
+    gone(state, "2~x")
+    assert taken(state, 7) == ["3~x"]
+
+
+def test_one_that_has_gone_is_left_out() -> None:
+    state = SlotState()
+    given(state, ("1~x", AT_ONCE), ("2~x", AT_ONCE), ("3~x", AT_ONCE))
+    state.table(AGENDA).write(1, ("a", "2~x"), None)
+    assert taken(state, 0) == ["1~x 3~x"]
+
+
+def test_lanes_that_share_a_name_are_delivered_apart() -> None:
+    state = SlotState()
+    given(state, ("1~x", AT_ONCE), ("3~x", AT_ONCE))
+    state.table(AGENDA).write(1, ("other", "2~x"), entry(AT_ONCE, "2~x"))
+    assert taken(state, 0) == ["1~x"]
+    gone(state, "1~x")
+    assert taken(state, 0) == ["2~x"]
 
 
 def test_what_was_put_off_keeps_its_lane_waiting() -> None:
     state = SlotState()
-    given(state, ("1~x", AT_ONCE), ("2~x", AT_ONCE))
+    given(state, ("1~x", AT_ONCE))
     assert taken(state, 0) == ["1~x"]
-    given(state, ("1~x", 50))
+    given(state, ("2~x", AT_ONCE), ("1~x", 50))
     assert state.due_calls is not None
     state.due_calls.let_go("1~x")
     assert (taken(state, 49), state.due_calls.next_us) == ([], 50)
@@ -208,9 +288,7 @@ def test_what_comes_back_to_a_lane_comes_first() -> None:
     state = SlotState()
     given(state, ("2~x", AT_ONCE))
     given(state, ("1~x", AT_ONCE), ("3~x", AT_ONCE))
-    assert taken(state, 0) == ["1~x"]
-    gone(state, "1~x")
-    assert taken(state, 0) == ["2~x"]
+    assert taken(state, 0) == ["1~x 2~x 3~x"]
 
 
 def test_a_long_lane_has_one_place() -> None:

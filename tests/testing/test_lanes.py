@@ -26,3 +26,13 @@ def test_ids_are_in_the_order_in_which_they_are_given() -> None:
     assert lanes.misplaced is None
     lanes.given("1~x")
     assert lanes.misplaced == ("1~x", "3~x")
+
+
+def test_those_that_stand_together() -> None:
+    lanes = Lanes()
+    for its_id in ("1~x", "2~x", "2~y", "3~x"):
+        lanes.given(its_id)
+    assert lanes.together("1~x", 2) == ["1~x", "2~x"]
+    assert lanes.together("2~x", 9) == ["2~x", "3~x"]
+    lanes.gone("3~x")
+    assert lanes.together("3~x", 2) == []

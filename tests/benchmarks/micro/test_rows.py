@@ -19,7 +19,7 @@ def test_a_row_is_the_same_each_time_and_runs(name: str) -> None:
     assert row.routed(20)[:10] == row.routed(10)
     seconds, _, given = time_row(row, 20)
     assert seconds > 0
-    assert len(given) == 20
+    assert row.answered(given) == 20
 
 
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.keys])
