@@ -14,7 +14,8 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from styx.errors import BadArguments
-from styx.model.agenda import PLACE_BYTES_MAX, PLACE_DIGEST_BYTES
+from styx.model.limits import EVENT_PLACE_BYTES_MAX
+from styx.model.serial_place import PLACE_LETTERS
 from styx.values.codec import shown
 
 END: Final = "end"
@@ -23,7 +24,7 @@ END: Final = "end"
 BEGINNING: Final = f"{'0' * 30}.{'0' * 8}"
 """The cursor before all events."""
 
-_PLACE: Final = f"(?:[0-9a-f]{{2}}){{0,{PLACE_BYTES_MAX + PLACE_DIGEST_BYTES}}}+"
+_PLACE: Final = f"[{PLACE_LETTERS}]{{0,{EVENT_PLACE_BYTES_MAX}}}+"
 _CURSOR: Final = re.compile(rf"[0-9a-f]{{12}}[0-3][0-2][0-9a-f]{{16}}{_PLACE}\.[0-9a-f]{{8}}", re.ASCII)
 _EPOCH_DIGITS: Final = 12
 _YEAR_1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,9 +33,9 @@ _YEAR_1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class EventMessage(msgspec.Struct, frozen=True, kw_only=True):
     """An event on its way to a reader; its JSON is what a gateway sends.
 
-    `value` is JSON. `id` is unique, and sorts events of one phase in the serial order; `(epoch, phase, tid)` is the
-    place of the transaction. `time_us` is `ctx.now()` where it was emitted, in microseconds since 1970; `operator` and
-    `key` name the entity that emitted it.
+    `value` is JSON. `id` is the event's whole place in the serial order, the same in each replay: it is unique, and
+    sorts the events of one phase. `(epoch, phase, tid)` is the place of the transaction. `time_us` is `ctx.now()` where
+    it was emitted, in microseconds since 1970; `operator` and `key` name the entity that emitted it.
     """
 
     event: str

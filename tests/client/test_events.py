@@ -26,8 +26,10 @@ from styx.errors import (
     RequestRejected,
     StyxError,
 )
-from styx.model.agenda import FIRST_RUN, LOCAL_PART, LOCK_PHASE, entry_id
+from styx.model.agenda import FIRST_RUN, LOCAL_PART, LOCK_PHASE
+from styx.model.event_place import event_id
 from styx.model.event_seen import BEGINNING, EventMessage, checked_cursor, cursor_of
+from styx.model.limits import EVENT_PLACE_BYTES_MAX
 from styx.testing import embedded_cluster
 from tests.embedded.event_app import Noted, Paid, shop
 from tests.gateway.running import running
@@ -55,7 +57,8 @@ NO_CURSORS: list[Any] = [
     CURSOR.replace(".", ","),
     CURSOR[:-1],
     CURSOR + "\n",
-    f"{'0' * 30}{'00' * 81}.00000001",
+    f"{'0' * 30}{'0' * (EVENT_PLACE_BYTES_MAX + 1)}.00000001",
+    f"{'0' * 30}0e10.00000001",
 ]
 NO_EVENTS: list[Any] = [None, "", 5, b"order-paid", ["order-paid"], Paid, Paid(1), shop(), "x" * 101, Operator("order")]
 
@@ -100,9 +103,10 @@ def test_cursors(after: Any) -> None:
 
 
 @pytest.mark.parametrize("part", [FIRST_RUN, LOCK_PHASE, LOCAL_PART])
-@pytest.mark.parametrize("depth", range(0, 2_000, 7))
-def test_the_cursor_of_every_event_is_one(depth: int, part: int) -> None:
-    cursor = cursor_of(2**40, 3, entry_id(2**40, part, 2**63 - 1, bytes(2 * depth), 2**31))
+@pytest.mark.parametrize("step", [0, 9, 10, 99, 100, 65_001])
+@pytest.mark.parametrize("depth", range(0, 330, 47))
+def test_the_cursor_of_every_event_is_one(depth: int, step: int, part: int) -> None:
+    cursor = cursor_of(2**40, 3, event_id(2**40, part, 2**63 - 1, step.to_bytes(2, "big") * depth, 2**31))
     assert checked_cursor(cursor) == cursor
 
 
