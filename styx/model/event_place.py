@@ -85,11 +85,12 @@ def new_event_id(context: Context) -> str:
     return its_id
 
 
-def emit_here(context: Context, emitted: EmittedEvent) -> None:
-    """Writes an event, which was checked, of the context's entity."""
+def emit_here(context: Context, emitted: EmittedEvent) -> str:
+    """Writes an event, which was checked, of the context's entity, and gives its id; raises as `new_event_id`."""
     env, its_id = context._env, new_event_id(context)
     cell = context._cell.sibling(env, events_of(context._spec.operator), entry_key(context._key, its_id))
     cell.write(context._chain, encode_emitted(emitted))
+    return its_id
 
 
 async def emit_called(ctx: Context, event: str, version: int, operator: str, time_us: int, payload: bytes) -> None:
