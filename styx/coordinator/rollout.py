@@ -115,6 +115,13 @@ class Rollout:
         """The version that runs; 0 before the first."""
         return 0 if self.active is None else self.active[0]
 
+    def may_emit(self) -> bool:
+        """Whether members of an older generation may append events, or those of the one that begins will: the log has
+        to refuse the one, and the other need producers. An app that never had an event has none to fence.
+        """
+        under_way = None if self.under_way is None else self.under_way.package
+        return bool(self.published) or (under_way is not None and bool(under_way.description.events))
+
     # What is asked -----------------------------------------------------------------------------------------
 
     def offered(self, event: PackageOffered) -> list[Said]:

@@ -80,7 +80,7 @@ class Event(Generic[T]):
         keep: timedelta | None = None,
         rows: timedelta | bool = False,
     ) -> None:
-        if not isinstance(name, str) or not 0 < len(name) <= EVENT_NAME_CHARS_MAX or not _NAME.fullmatch(name):
+        if not is_event_name(name):
             raise ConfigurationError(
                 f"an event's name has 1 to {EVENT_NAME_CHARS_MAX} letters, digits, '.', '_' and '-': got {shown(name)}"
             )
@@ -190,6 +190,19 @@ def decode_emitted(data: bytes) -> EmittedEvent:
 def events_of(operator: str) -> str:
     """The table that the emissions of the operator's entities are written to."""
     return operator + EVENTS_SUFFIX
+
+
+def is_event_name(name: Any) -> bool:
+    """Whether an event may have this name."""
+    return isinstance(name, str) and 0 < len(name) <= EVENT_NAME_CHARS_MAX and _NAME.fullmatch(name) is not None
+
+
+def no_such_event(app: str, name: Any, events: Iterable[str]) -> str:
+    """The error for an event that an app with these `events` does not have."""
+    known = ", ".join(sorted(events))
+    if not known:
+        return f"app {app!r} has no event {shown(name)}, nor any other one: declare them with App(…, events=[…])"
+    return f"app {app!r} has no event {shown(name)}; it has: {known}"
 
 
 def declared_events(app: str, events: Iterable[Any]) -> Mapping[str, Event[Any]]:

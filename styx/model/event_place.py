@@ -65,7 +65,7 @@ def event_id(epoch: int, part: int, tid: int, place: bytes, number: int) -> str:
     Ids sort by epoch, then by the `part` of it that commits (`Environment.place`), then by transaction, place in it and
     number: the serial order. No two events have the same.
     """
-    return f"{epoch:012x}{part:d}{tid:016x}{place_text(place)}.{number:08x}"
+    return f"{epoch:012x}{part:d}{tid:016x}.{place_text(place)}.{number:08x}"
 
 
 def new_event_id(context: Context) -> str:

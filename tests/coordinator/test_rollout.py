@@ -278,6 +278,31 @@ def test_an_event_that_has_gone_comes_back_as_it_was_or_with_a_higher_version() 
         )
 
 
+def test_producers_of_events_are_fenced_as_soon_as_a_version_has_some_and_ever_after() -> None:
+    office = ControlOffice(1).runs("a")
+    rollout = office.plane.rollout
+    assert not rollout.may_emit()
+    office.step(PackageOffered(OPERATOR, emitting("no events")))
+    office.step(PackageStored(2))
+    office.takes(1, 2, "it cannot be run")
+    assert not rollout.may_emit()
+    office.step(PackageOffered(OPERATOR, emitting("paid", 1, "A")))
+    office.step(PackageStored(3))
+    office.takes(1, 3)
+    assert rollout.may_emit(), "its generation needs them"
+    office.checked(3)
+    office.core.app_version, office.core.phase = 3, Phase.LOADING
+    office.step(OperatorGone(99))
+    assert office.stage is None
+    assert rollout.may_emit()
+    office.core.phase = Phase.RUNNING
+    office.step(PackageOffered(OPERATOR, emitting("gone")))
+    assert rollout.may_emit(), "workers of the version before it may still append"
+    found = ControlOffice(1)
+    found.step(VersionFound(4, emitting("gone"), {"paid": {"1": "A"}}))
+    assert found.plane.rollout.may_emit()
+
+
 def test_a_store_that_does_not_take_the_package_ends_it() -> None:
     office = office_in("STORING")
     problem = "the store is out of reach: away"

@@ -144,7 +144,7 @@ def test_an_id_is_the_whole_place_however_deep(depth: int) -> None:
     assert error is None
     assert len({event.id for event in events}) == 2
     place = "0" + "1" * (depth + 1) + "0"
-    assert [event.id for event in events] == [f"{4:012x}0{9:016x}{place}.{number:08x}" for number in (1, 2)]
+    assert [event.id for event in events] == [f"{4:012x}0{9:016x}.{place}.{number:08x}" for number in (1, 2)]
 
 
 def test_an_event_whose_place_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
