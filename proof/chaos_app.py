@@ -36,7 +36,7 @@ An entity's state is a number, a counter and a note.
     ["all", mode, index, steps]  the steps on each partition of an operator: `proof.partition_steps`; "sync": register =
                                  their results in one number
     ["survey", mode, index, steps]  as "all", by a read-only partition function
-    ["emit", n] / ["emit at", n, key]  events: `proof.emit_steps`
+    ["emit", n] / ["emit at", n, key] / ["kept", n]  events: `proof.emit_steps`
     ["outside", n]               register = what the function `outside` gives for (n, register), called externally
     ["spin", kind]               "endless" or "slow": runs too long, or perhaps (`proof.spinning`); "hidden":
                                  endless, and hides that it was ended
@@ -55,7 +55,7 @@ import msgspec
 
 from proof.bank import account
 from proof.cron_ticks import register_ticks
-from proof.emit_steps import EVENTS, emit, emit_at
+from proof.emit_steps import EVENTS, emit, emit_at, kept
 from proof.later_steps import give
 from proof.life_steps import fleeting, live
 from proof.link_steps import LINK_STEPS, declare_links
@@ -348,6 +348,10 @@ async def _emit_at(program: Program, n: int, key: Any) -> None:
     emit_at(program.ctx, n, program.register, key)
 
 
+async def _kept(program: Program, n: int) -> None:
+    program.register = await kept(program.ctx, n)
+
+
 async def _spin(program: Program, kind: str) -> None:
     try:
         spin(program.ctx, kind != "slow")
@@ -404,6 +408,7 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "cancel": _withdraw,
     "emit": _emit,
     "emit at": _emit_at,
+    "kept": _kept,
     "lives": _lives,
     "links": _links,
     "all": _all,

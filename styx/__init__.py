@@ -32,6 +32,7 @@ from styx.model.event_seen import EventSeen
 from styx.model.graph import Graph
 from styx.model.ingest import Ingest, IngestRecord
 from styx.model.inlet import Inlet
+from styx.model.kept_event import KeptEvent
 from styx.model.limits import Limits
 from styx.model.row_page import Page
 from styx.relational.conditions import above, at_least, at_most, below, between, prefix
@@ -68,6 +69,7 @@ __all__ = [
     "Ingest",
     "IngestRecord",
     "Inlet",
+    "KeptEvent",
     "KeyExists",
     "Limits",
     "LoadFailed",

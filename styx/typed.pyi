@@ -17,6 +17,7 @@ from styx.model.context import Context as _Context
 from styx.model.entity_handle import EntityOfContext, EntityReference
 from styx.model.event import Event
 from styx.model.function_spec import UserFunction
+from styx.model.kept_event import KeptEvent
 from styx.model.operator import Operator as _Operator
 from styx.model.partition_context import PartitionContext as _PartitionContext
 from styx.model.partition_rows import PartitionRows
@@ -419,6 +420,8 @@ class Context(_Context, Generic[K, S]):
     @overload
     def rows(self, table: Table[V]) -> Rows[V]: ...
     @overload
+    def rows(self, table: Event[V]) -> Rows[KeptEvent[V]]: ...
+    @overload
     def find(
         self,
         table: Any,
@@ -457,9 +460,11 @@ class PartitionContext(_PartitionContext):
     @overload  # type: ignore[override]
     def rows(self, table: PartitionView) -> GroupRows: ...  # type: ignore[overload-overlap]  # it is a table, too
     @overload
-    def rows(self, table: _Table) -> PartitionRows: ...
+    def rows(self, table: _Table | Event[Any]) -> PartitionRows: ...
     @overload
     def rows(self, table: View, *, of: Any) -> GroupRows: ...
+    @overload
+    def rows(self, table: Event[V], *, of: Any) -> Rows[KeptEvent[V]]: ...
     @overload
     def rows(self, table: _Table, *, of: Any) -> Rows[Any]: ...
 

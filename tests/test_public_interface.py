@@ -25,6 +25,7 @@ NAMES = {
     "Ingest",
     "IngestRecord",
     "Inlet",
+    "KeptEvent",
     "KeyExists",
     "Limits",
     "LoadFailed",

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from proof import chaos_app, cron_ticks, spinning
 from proof.bank import money_made
+from proof.emit_steps import check_kept, noticed
 from proof.life_steps import fleeting
 from proof.link_steps import check_links
 from proof.simulation import event_log
@@ -36,6 +37,7 @@ from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
 from styx.model.app_index import AppIndex
 from styx.model.delivery import delivery_name
+from styx.model.table_names import kept_event
 from styx.schema.view_rebuilding import rebuilt_views
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, SlotBatch, SnapshotNote, Verdicts, decode, encode
 from styx.state.table import NEWEST
@@ -143,7 +145,7 @@ class Simulation:
         after = self.state()
         same = cron_ticks.of_others if self.plan.crons else dict
         assert same(before) == same(after), "the state after a recovery differs from the state before it"
-        left = [name for name, _ in after if name.startswith(fleeting.name)]
+        left = [name for name, _ in after if name.startswith(fleeting.name) or kept_event(name) == noticed.name]
         assert not left, f"{left} should have come to the end of its life"
         assert remembered == self._remembered(), "a recovery would forget other idempotency keys"
         return self._report(after, check)
@@ -357,6 +359,7 @@ class Simulation:
         if check and plan.emits:
             partitions = [event_log.entries(records, slot) for slot in range(plan.slots)]
             events = event_log.check_events(partitions, history.emitted)
+            check_kept(world.app, state, history.emitted)
         self._check_real_time(replies)
         self._check_times()
         if plan.profile.transfers and money_made(state):

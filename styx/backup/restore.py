@@ -29,7 +29,7 @@ from styx.deployment.claim import NAME as CLAIM_NAME
 from styx.deployment.claim import Claim, decode_claim, encode_claim, read_claim
 from styx.deployment.package_format import PackageHeader, PackageRefused, seal, unseal
 from styx.deployment.versions import PREFIX as VERSIONS_PREFIX
-from styx.deployment.versions import note_running, version_name
+from styx.deployment.versions import note_running, ran_name, version_name
 from styx.errors import ConfigurationError
 from styx.kafka.address import KafkaAddress
 from styx.kafka.event_topics import existing_event_topics
@@ -47,13 +47,16 @@ COUNTERS_PER_SECOND: Final = 10_000
 
 @dataclass(frozen=True)
 class Backup:
-    """A verified backup. `packages` are the versions of the app by number, with their payloads."""
+    """A verified backup. `packages` are the versions of the app by number, with their payloads; `published` is what the
+    store said of the types of events.
+    """
 
     name: str
     index: Index
     claim: Claim
     manifest: Manifest
     packages: dict[int, tuple[PackageHeader, bytes]]
+    published: bytes = b""
 
 
 def app_of(store: StoreReader) -> str:
@@ -119,7 +122,9 @@ def verify(place: StoreReader, name: str, index: Index, secret: bytes) -> Backup
             raise Damaged(f"{error} (in backup {name})") from None
 
     for_each(parts, check)
-    return Backup(name, index, claim, manifest, packages)
+    noted = entries.get(ran_name(manifest.app_version))  # older releases have none
+    published = b"" if noted is None else _whole(place, name, noted)
+    return Backup(name, index, claim, manifest, packages, published)
 
 
 def restore(
@@ -149,7 +154,8 @@ def restore(
     for number, (header, payload) in backup.packages.items():
         package = seal(header, payload, secret)
         persistently(partial(store.put, version_name(number), package))
-        persistently(partial(note_running, store, number))
+        published = backup.published if number == backup.manifest.app_version else b""
+        persistently(partial(note_running, store, number, published))
     manifest = restored_manifest(backup.manifest, now_s)
     # If there is one, a restore at the same time, or an interrupted one, has stored it. With the first of these a
     # coordinator may be at work: what it has recorded since must be replayed from the same counters.

@@ -28,7 +28,7 @@ from styx.backup.places import check_place, for_each, persistently
 from styx.deployment.claim import NAME as CLAIM_NAME
 from styx.deployment.claim import Claim, encode_claim, read_claim
 from styx.deployment.package_format import PackageRefused, unseal
-from styx.deployment.versions import load_version, version_before, version_name
+from styx.deployment.versions import load_published, load_version, ran_name, version_before, version_name
 from styx.errors import ConfigurationError
 from styx.protocol.manifest import Manifest
 from styx.snapshot.manifest import encode_manifest, manifest_name, newest_first, read_manifests
@@ -73,6 +73,9 @@ def take_backup(
     backup.put(CLAIM_NAME, encode_claim(claim))
     for number in versions_needed(source, manifest.app_version):
         backup.put(version_name(number), _package(source, number, secret))
+    published = persistently(lambda: load_published(source, manifest.app_version))
+    if published:
+        backup.put(ran_name(manifest.app_version), published)
     name = manifest_name(manifest.generation, manifest.epoch)
     backup.put(name, encode_manifest(manifest))
     index = Index(

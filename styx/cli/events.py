@@ -12,11 +12,13 @@ from styx.cli.common_options import ApiKey, Authority, GatewayUrl
 if TYPE_CHECKING:
     from styx.model.event_seen import EventMessage
 
+_OF_ENTITIES: Final = ("unknown_operator", "unknown_entity")
+"""The codes of a gateway whose app has no events: it takes `events` for the name of an operator."""
 EXAMPLES: Final = """\
 Examples:
   styx events order-paid
   styx events order-paid --follow
-  styx events order-paid --json --after 0000000000031000000000000000205.00000001
+  styx events order-paid --json --after 000000000003100000000000000205.010.00000001
   styx events order-paid --follow --after end --url http://shop.internal:8080
 
 Exit codes:
@@ -52,18 +54,24 @@ def events(
     from styx.cli.gateway_request import bearer
     from styx.cli.run_directory import gateway_url
     from styx.client.credential import Credential
-    from styx.client.events import event_name
     from styx.client.http import HttpClient
     from styx.client.http_events import HttpEvents
     from styx.errors import BadArguments, ConfigurationError, RequestRejected, StyxError
+    from styx.model.event import EVENT_NAME_CHARS_MAX, is_event_name
     from styx.model.event_seen import checked_cursor
+
+    if not is_event_name(event):
+        raise usage_error(
+            f"EVENT is a name of 1 to {EVENT_NAME_CHARS_MAX} letters, digits, '.', '_' and '-', such as order-paid: "
+            f"got {event[:EVENT_NAME_CHARS_MAX]!r}"
+        )
 
     async def printed() -> None:
         url_used = gateway_url(url)
         client = HttpClient(url_used, Credential(None if api_key is None else bearer(api_key)), ca)
         async with client:
             source: HttpEvents = client.event_source
-            async for messages in source.read(event_name(event), checked_cursor(after), follow):
+            async for messages in source.read(event, checked_cursor(after, "--after"), follow):
                 for message in messages:
                     print(_json_line(message) if json else _line(message))
                 sys.stdout.flush()
@@ -75,6 +83,8 @@ def events(
     except RequestRejected as error:
         if isinstance(error, ConnectionError):
             raise CommandFailed(str(error.message)) from None
+        if error.code in _OF_ENTITIES:
+            raise usage_error("the app has no events: declare them with App(…, events=[…])") from None
         raise usage_error(f"{error.code}: {error.message}") from None
     except ConfigurationError:
         raise

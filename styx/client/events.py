@@ -15,7 +15,7 @@ import msgspec
 
 from styx.errors import BadArguments, EventUnreadable, StyxError
 from styx.model.app import App
-from styx.model.event import EVENT_NAME_CHARS_MAX, Event
+from styx.model.event import EVENT_NAME_CHARS_MAX, Event, no_such_event
 from styx.model.event_seen import EventMessage, EventSeen, EventSource, checked_cursor, seen
 from styx.values.codec import shown
 
@@ -142,6 +142,5 @@ def known_event(app: App, name: str) -> Event[Any]:
     """The app's event of this name; raises `BadArguments` that lists what there is."""
     event = app.events.get(name)
     if event is None:
-        known = ", ".join(sorted(app.events)) or "none; declare them with App(…, events=[…])"
-        raise BadArguments(f"app {app.name!r} has no event {shown(name)}; it has: {known}")
+        raise BadArguments(no_such_event(app.name, name, app.events))
     return event

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from styx.coordinator import events
 from styx.schema.description import AppDescription
+from styx.schema.event_description import Published
 
 ITSELF: Final = 0
 """Who asks, where it is the coordinator's own process; operators have numbers above 0."""
@@ -33,11 +34,13 @@ class Package(NamedTuple):
 @dataclass(slots=True)
 class VersionFound:
     """The version that the log, or before the first generation the store, says was running. Comes before `Started`; not
-    if none ever ran.
+    if none ever ran. `published`: the types of events that it and all versions before it have published, as far as the
+    store says.
     """
 
     version: int
     package: Package
+    published: Published = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -263,9 +266,12 @@ class Announce:
 
 @dataclass(slots=True)
 class NoteRunning:
-    """Write to the store that this version has run, so that a rollback finds it, and answer `RunningNoted`."""
+    """Write to the store that this version has run, so that a rollback finds it, and what is `published` since the
+    first version; and answer `RunningNoted`.
+    """
 
     version: int
+    published: Published = field(default_factory=dict)
 
 
 @dataclass(slots=True)

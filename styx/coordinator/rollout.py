@@ -49,7 +49,7 @@ from styx.coordinator.events import DeployWanted, StateFound
 from styx.coordinator.generation import Phase
 from styx.coordinator.roster import Registration, Roster
 from styx.schema.description import refusal, refusal_to_go_back
-from styx.schema.event_description import published_of, refusal_of_events
+from styx.schema.event_description import Published, published_of, refusal_of_events
 
 OFFER_AGAIN_S: Final = 1.0
 """The pause before another attempt to begin with what a process was started with."""
@@ -95,6 +95,7 @@ class OnOffer:
 
 class Rollout:
     """`active` is the version that runs with its package, None before the first. `under_way`: None if none is.
+    `published`: the types of events that versions have had since the first; a type may go, but not change.
 
     Looks at the workers in `roster` and at the protocol's `core`; changes neither.
     """
@@ -102,6 +103,7 @@ class Rollout:
     def __init__(self, app: str, core: Coordinator, roster: Roster) -> None:
         self.active: tuple[int, Package] | None = None
         self.under_way: UnderWay | None = None
+        self.published: Published = {}
         self._on_offer: OnOffer | None = None
         self._app = app
         self._core = core
@@ -112,6 +114,13 @@ class Rollout:
     def version(self) -> int:
         """The version that runs; 0 before the first."""
         return 0 if self.active is None else self.active[0]
+
+    def may_emit(self) -> bool:
+        """Whether members of an older generation may append events, or those of the one that begins will: the log has
+        to refuse the one, and the other need producers. An app that never had an event has none to fence.
+        """
+        under_way = None if self.under_way is None else self.under_way.package
+        return bool(self.published) or (under_way is not None and bool(under_way.description.events))
 
     # What is asked -----------------------------------------------------------------------------------------
 
@@ -234,7 +243,7 @@ class Rollout:
         reason = refusal(old, new, with_state)
         if reason is None and under_way.back is not None:
             return refusal_to_go_back(old, new, with_state)
-        return refusal_of_events(published_of(old.events), new.events) if reason is None else reason
+        return refusal_of_events(self.published, new.events) if reason is None else reason
 
     def stored(self, event: PackageStored) -> list[Said]:
         """The store has the package, or does not take it."""
@@ -274,7 +283,8 @@ class Rollout:
             return None
         if self.active is None and not under_way.only_check:
             under_way.stage = Stage.NOTING
-            return [NoteRunning(under_way.version)]
+            assert under_way.package is not None, "a version without its code is handed out"
+            return [NoteRunning(under_way.version, published_of(under_way.package.description.events, self.published))]
         return self._wanted(under_way)
 
     def _problem(self, under_way: UnderWay) -> str | None:
@@ -324,7 +334,7 @@ class Rollout:
         if core.app_version != under_way.version or not (marked or first):
             return None
         said = self._activate(under_way.version, package)
-        said += [] if first else [NoteRunning(under_way.version)]
+        said += [] if first else [NoteRunning(under_way.version, self.published)]
         before = "" if under_way.back is None else f", with the code from before version {under_way.back}"
         return said + self._ended(under_way, True, f"version {under_way.version} runs{before}")
 
@@ -340,10 +350,12 @@ class Rollout:
 
     def found(self, event: VersionFound) -> list[Said]:
         """A coordinator that starts finds the version that runs; the one before may have ended without its note."""
-        return [*self._activate(event.version, event.package), NoteRunning(event.version)]
+        self.published = event.published
+        return [*self._activate(event.version, event.package), NoteRunning(event.version, self.published)]
 
     def _activate(self, version: int, package: Package) -> list[Said]:
         self.active, self._on_offer = (version, package), None
+        self.published = published_of(package.description.events, self.published)
         return [Announce(version, package)]
 
     def _ended(self, under_way: UnderWay, done: bool, text: str) -> list[Said]:

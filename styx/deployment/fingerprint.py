@@ -78,7 +78,8 @@ def _add_declared(update: Callable[[bytes], object], app: App) -> None:
             update(_encode((table.full_name, type_shape(table.row_type.declared))))
     if app.events:
         for event in app.events.values():
-            update(_encode((event.name, event.version, type_shape(event.type), str(event.keep))))
+            rows = (str(event.rows),) if event.rows else ()
+            update(_encode((event.name, event.version, type_shape(event.type), str(event.keep), *rows)))
     _add_ingests(update, app)
     if app.graphs or any(operator.subscriptions for operator in app.operators.values()):
         described = describe(app)

@@ -11,7 +11,11 @@ from styx.store.base import NotFound, Store, StoreReader
 
 PREFIX: Final = "apps/"
 RAN_PREFIX: Final = "apps-that-ran/"
-"""A version that took effect has an empty object of its number here; one that no worker could run has none."""
+"""A version that took effect has an object of its number here; one that no worker could run has none. The object holds
+the types of events that were published so far, which no later version may change; of older releases it is empty.
+"""
+NOTES_READ_MAX: Final = 10
+"""Notes that are looked at for the published types."""
 _DIGITS: Final = 10
 
 
@@ -36,9 +40,21 @@ def versions(store: StoreReader) -> list[int]:
     return sorted(int(name.removeprefix(PREFIX)) for name in store.list(PREFIX))
 
 
-def note_running(store: Store, number: int) -> None:
-    """This version has taken effect."""
-    store.put(ran_name(number), b"")
+def note_running(store: Store, number: int, published: bytes = b"") -> None:
+    """This version has taken effect, and these types of events are `published` since the first one."""
+    store.put(ran_name(number), published)
+
+
+def load_published(store: StoreReader, number: int) -> bytes:
+    """What was noted as published when this version took effect, or the last one before it whose note says so; empty if
+    none does.
+    """
+    ran = (int(name.removeprefix(RAN_PREFIX)) for name in store.list(RAN_PREFIX))
+    for each in sorted((other for other in ran if other <= number), reverse=True)[:NOTES_READ_MAX]:
+        published = store.get(ran_name(each))
+        if published:
+            return published
+    return b""
 
 
 def load_version_before(store: StoreReader, number: int) -> bytes | None:

@@ -21,6 +21,7 @@ from styx.gateway.endpoint import GatewayMetrics
 from styx.gateway.engine import Engine
 from styx.gateway.status import Answer
 from styx.http.asgi import Receive, Scope, Send
+from styx.model.event import no_such_event
 from styx.model.event_seen import END, EventMessage, checked_cursor
 from styx.values.codec import shown
 from styx.values.event_lines import ERROR, HEARTBEAT, block
@@ -101,8 +102,7 @@ class EventEndpoint:
         """(name, cursor, whether to follow) of a request that is served. Raises `RequestRejected` or `BadArguments`."""
         engine, name = self._engine, event_in(path)
         if name is None or name not in engine.app.events:
-            known = ", ".join(sorted(engine.app.events))
-            raise RequestRejected("not_found", f"app {engine.app.name!r} has no event {shown(name)}; it has: {known}")
+            raise RequestRejected("not_found", no_such_event(engine.app.name, name, engine.app.events))
         query = _query(scope.get("query_string", b""))
         follow = query.get("follow", "true")
         if follow not in _FOLLOWS:

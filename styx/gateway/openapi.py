@@ -98,7 +98,7 @@ def openapi(app: App) -> Json:
             operation = publish_operation(operator, value, _committed({"type": "null"}), responses)
             paths[f"{PREFIX}{EVENTS}/{quote(operator.event.name)}"] = {"post": operation}
             continue
-        paths[f"{PREFIX}{quote(operator.name)}/{{key}}"] = {"get": _read_operation(operator, schemas)}
+        paths[f"{PREFIX}{quote(operator.name)}/{{key}}"] = {"get": _read_operation(app, operator, schemas)}
         if operator.served:
             paths[f"{PREFIX}{quote(operator.name)}"] = {"post": _load_operation(operator, schemas)}
     for event in app.events.values():
@@ -124,7 +124,7 @@ def _annotations(app: App) -> Iterator[Any]:
     """Every type that the document shows."""
     for operator in app.operators.values():
         yield Any if operator.state_type is None else operator.state_type
-        yield from row_types(operator, True).values()
+        yield from row_types(operator, app).values()
         for spec in operator.functions.values() if operator.served else ():
             yield spec.signature.result_type
             yield from (p.annotation for p in spec.signature.parameters)
@@ -187,7 +187,7 @@ def _query_parameter(parameter: inspect.Parameter, schemas: Schemas) -> Json:
     return {"name": parameter.name, "in": "query", "required": _is_required(parameter), **form}
 
 
-def _read_operation(operator: Operator, schemas: Schemas) -> Json:
+def _read_operation(app: App, operator: Operator, schemas: Schemas) -> Json:
     state = schemas.of(Any if operator.state_type is None else operator.state_type)
     codes = [status for status in _ERRORS if status != "413"]
     return {
@@ -198,12 +198,12 @@ def _read_operation(operator: Operator, schemas: Schemas) -> Json:
         "parameters": [
             _key_parameter(operator.key_type),
             *rows_parameter(
-                operator, "The table whose rows are read, all that the entity has, in place of its state.", True
+                operator, "The table whose rows are read, all that the entity has, in place of its state.", app
             ),
             {"$ref": "#/components/parameters/Timeout"},
         ],
         "responses": {
-            "200": _committed(or_rows(operator, state, lambda row: {"type": "array", "items": schemas.of(row)}, True)),
+            "200": _committed(or_rows(operator, state, lambda row: {"type": "array", "items": schemas.of(row)}, app)),
             **{status: {"$ref": f"#/components/responses/{_ERRORS[status][0]}"} for status in codes},
         },
     }

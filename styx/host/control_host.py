@@ -41,6 +41,7 @@ from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Connections, Objects
 from styx.log.base import LogReader
 from styx.process.runtime import read_runtime, write_runtime
+from styx.schema.event_description import Published, decode_published, encode_published
 from styx.snapshot.manifest import read_beginning
 from styx.store.base import StoreReader
 
@@ -48,12 +49,14 @@ from styx.store.base import StoreReader
 class ControlBeginning(NamedTuple):
     """What a cluster's coordinator begins from. `package` is that of the version that `started` names, None if no
     version ever ran, or the store lacks it. `runtime` ran the epochs that are to be run again, empty without any.
+    `published` are the types of events that versions have had.
     """
 
     started: Started
     damaged: list[str]
     package: bytes | None
     runtime: str
+    published: Published
 
 
 def read_control_beginning(store: StoreReader, log: LogReader) -> ControlBeginning:
@@ -63,9 +66,10 @@ def read_control_beginning(store: StoreReader, log: LogReader) -> ControlBeginni
         # The first version stands in the store alone, until the first generation's marker names it.
         started.app_version = versions.newest_that_ran(store)
     package = versions.load_version(store, started.app_version) if started.app_version else None
+    published = versions.load_published(store, started.app_version) if package is not None else b""
     stored_epoch = max((manifest.epoch for manifest in started.manifests[:1]), default=-1)
     runtime = read_runtime(store) if generations.last_epoch > stored_epoch else ""
-    return ControlBeginning(started, damaged, package, runtime)
+    return ControlBeginning(started, damaged, package, runtime, decode_published(published))
 
 
 class ControlPorts(NamedTuple):
@@ -117,7 +121,7 @@ class ControlHost:
             package = self._opened(found.package)
             if isinstance(package, str):
                 raise EngineFailed(f"version {found.started.app_version} of the app cannot be used: {package}")
-            self._give(VersionFound(found.started.app_version, package))
+            self._give(VersionFound(found.started.app_version, package, found.published))
         self._give(found.started)
 
     def step(self, event: Event) -> None:
@@ -149,10 +153,10 @@ class ControlHost:
         )
 
     def _note_running(self, effect: NoteRunning) -> None:
-        store = self._objects.store
+        store, published = self._objects.store, encode_published(effect.published)
         self._objects.submit(
             f"noting that version {effect.version} runs",
-            lambda: versions.note_running(store, effect.version),
+            lambda: versions.note_running(store, effect.version, published),
             lambda _: self._give(RunningNoted(effect.version)),
             lambda error: self._give(RunningNoted(effect.version, f"the store is out of reach: {error}")),
         )

@@ -21,7 +21,7 @@ GATHERED_BYTES_MAX: Final = 4 * 1024 * 1024
 """And bytes of their values."""
 _NO_MARK: Final = -1
 _LAST_PHASE: Final = 3
-_LAST_ID: Final = "2" + "f" * 16 + ".ffffffff"
+_LAST_ID: Final = "2" + "f" * 16 + ".d.ffffffff"
 
 _decode_key = msgspec.json.Decoder(str | int | list[str | int]).decode
 

@@ -17,10 +17,11 @@ from styx.model.graph import Graph
 from styx.model.graph_check import CheckedGraph, Graphs
 from styx.model.graph_events import publishers
 from styx.model.internal_operator import InternalOperator
+from styx.model.kept_event import Kept, kept_tables
 from styx.model.operator import Operator
 from styx.model.partition_function import Partitions
 from styx.model.subscription import subscribers
-from styx.model.table_names import holds_rows, owner_of, row_table, view_table
+from styx.model.table_names import holds_rows, kept_table, owner_of, row_table, view_table
 from styx.relational.row_indexes import RowIndex
 from styx.relational.table import Table
 from styx.values.codec import shown
@@ -32,9 +33,9 @@ class App:
     `resolved` keeps what `resolve` has found, and `first` what `resolve_first` has; callers on the hot path look there
     first. `logs` is true once a function has used `ctx.log`; before that there are no lines to collect. `tables` are by
     full name, those that hold views among them; `internal_tables` are those that the engine made, and `known_tables`
-    are both. `events` are those that functions emit, by name. `drops` names tables of earlier versions, such as
-    "cart/old", whose rows are deleted when the app is deployed. `graphs` are by name; `starts` gives the specification
-    with which a request for a graph's start begins.
+    are both. `events` are those that functions emit, by name; `kept` has the tables of those that are kept as rows.
+    `drops` names tables of earlier versions, such as "cart/old", whose rows are deleted when the app is deployed.
+    `graphs` are by name; `starts` gives the specification with which a request for a graph's start begins.
 
     Raises `ConfigurationError` if a name stands twice, a function's annotations cannot be converted to, a table that is
     to be dropped is declared, or a graph does not fit the functions.
@@ -65,11 +66,12 @@ class App:
                 _ = function.signature
         self.operators: Mapping[str, Operator] = MappingProxyType(by_name)
         self._by_name = by_name
+        self.events = declared_events(name, events)
+        self.kept: Kept = kept_tables(by_name.values(), self.events.values())
         self.tables: Mapping[str, Table] = MappingProxyType(
-            {table.full_name: table for operator in by_name.values() for table in self._tables_of(operator)}
+            {table.full_name: table for operator in by_name.values() for table in self._named_tables(operator)}
         )
         self.drops = self._checked_drops(drops)
-        self.events = declared_events(name, events)
         if self.events and RESERVED_OPERATOR in by_name:
             raise ConfigurationError(
                 f"app {name!r} has events and an operator named {RESERVED_OPERATOR!r}: rename the operator, because "
@@ -173,13 +175,14 @@ class App:
         name = wanted.full_name if isinstance(wanted, Table) else wanted
         if not isinstance(name, str) or not holds_rows(name):
             raise BadArguments(f"a table is a Table, or its full name such as 'cart/items': got {shown(wanted)}")
-        table = self.tables.get(name) or self.tables.get(view_table(*name.split("/", 1)))
+        parts = name.split("/", 1)
+        table = self.tables.get(name) or self.tables.get(view_table(*parts)) or self.tables.get(kept_table(*parts))
         if table is None:
             for view in [view for each in self.tables.values() for view in each.views if view.scope != "entity"]:
                 if name in (view.table.full_name, row_table(view.source.operator, view.name)):
                     raise BadArguments(f"{view.named} is of no entity: a client reads it through a function of the app")
             operator = self.operator(owner_of(name))
-            known = ", ".join(sorted(each.name for each in self._tables_of(operator))) or "none"
+            known = ", ".join(sorted(each.keeps_event or each.name for each in self._named_tables(operator))) or "none"
             raise BadArguments(
                 f"operator {operator.name!r} has no table {shown(name.partition('/')[2])}; it has: {known}"
             )
@@ -190,9 +193,26 @@ class App:
         table = self.table(full_name)
         return () if table is None else table.indexes
 
-    def _tables_of(self, operator: Operator) -> list[Table]:
-        """The operator's tables and their views; raises `ConfigurationError` if two have one name."""
-        tables = [*operator.tables.values()]
+    def kept_table(self, operator: Operator | str, event: Event[Any]) -> Table:
+        """The table with the rows that an operator's entities keep of an event, `Event(…, rows=…)`; raises
+        `BadArguments` if there is none.
+        """
+        if self.events.get(event.name) is not event:
+            known = ", ".join(self.kept) or "none"
+            raise BadArguments(f"app {self.name!r} does not have {event!r}; events whose rows it keeps: {known}")
+        if not event.rows:
+            raise BadArguments(
+                f"app {self.name!r} keeps no rows of {event!r}: declare it with rows=timedelta(days=90), or rows=True"
+            )
+        return self.kept[event.name][operator if isinstance(operator, str) else self.operator(operator).name]
+
+    def tables_of(self, operator: Operator) -> list[Table]:
+        """The operator's tables, and those of the events that its entities keep."""
+        return [*operator.tables.values(), *(tables[operator.name] for tables in self.kept.values())]
+
+    def _named_tables(self, operator: Operator) -> list[Table]:
+        """As `tables_of`, and their views; raises `ConfigurationError` if two have one name."""
+        tables = self.tables_of(operator)
         tables += [view.table for table in operator.tables.values() for view in table.views if view.scope == "entity"]
         names = Counter(table.name for table in tables)
         twice = [name for name, times in names.items() if times > 1]

@@ -30,6 +30,10 @@ CRON_MARK: Final = "*"
 BEGINS_US: Final = 1
 """When an entry is due that begins a cron: at once, but not before the clock has been told."""
 EXPRESSION_CHARS_MAX: Final = 200
+GONE_FUNCTION: Final = "<gone>"
+"""Stands in the entry of a cron that is declared no more in the place of the function; none can have its name."""
+REMEMBERED: Final = timedelta(days=1)
+"""How long it is known behind its last tick which that was; no clock of a worker is wrong by as much."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -134,6 +138,21 @@ def first_entry(operator: str, cron: Cron) -> AgendaEntry:
 def begins(entry: AgendaEntry) -> bool:
     """Whether the entry only begins a cron."""
     return bool(entry.cron) and entry.due_us == BEGINS_US
+
+
+def gone_entry(entry: AgendaEntry) -> AgendaEntry | None:
+    """What stays in the place of the entry of a cron that is declared no more, so that it goes on behind its last tick
+    if it is declared again. It calls nothing, and its delivery takes it away. None if there was no tick.
+    """
+    if is_gone(entry) or not entry.given_us:
+        return entry if is_gone(entry) else None
+    due_us = entry.given_us + microseconds(REMEMBERED)
+    return msgspec.structs.replace(entry, due_us=due_us, id=f"gone-{entry.id}", function=GONE_FUNCTION, cron="")
+
+
+def is_gone(entry: AgendaEntry) -> bool:
+    """Whether the entry only remembers the last tick of a cron."""
+    return entry.function == GONE_FUNCTION
 
 
 def next_entry(entry: AgendaEntry, now_us: int, its_id: str) -> AgendaEntry:

@@ -31,7 +31,7 @@ from styx.model.agenda import (
 )
 from styx.model.cell import Cell
 from styx.model.context import Context
-from styx.model.cron import begins, next_entry
+from styx.model.cron import begins, is_gone, next_entry
 from styx.model.dead_calls import keep_dead
 from styx.model.expiry import expire
 from styx.model.function_spec import DELIVER_FUNCTION, PUT_OFF_FUNCTION, FunctionSpec
@@ -159,6 +159,8 @@ async def _deliver(ctx: Context, wanted: _Delivery) -> str:
         return expire(ctx, entry, wanted.last, life)
     if begins(entry):
         return BEGUN
+    if is_gone(entry):
+        return WITHDRAWN
     call_encoded(ctx, entry.operator, entry.function, entry.key, entry.params)
     return DELIVERED
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from styx.errors import BadArguments, OperationLimitExceeded
 from styx.model.event import EVENTS_PER_FUNCTION_MAX, EmittedEvent, Event
-from styx.model.event_place import emit_at, emit_here
+from styx.model.event_place import emit_at, emit_here, new_event_id
+from styx.model.kept_event import keep
 from styx.values.codec import shown
 
 if TYPE_CHECKING:
@@ -39,10 +40,14 @@ def emit(context: Context, event: Any, value: Any, key: Any) -> None:
         raise context._doomed(error) from None
     context._emitted += 1
     emitted = EmittedEvent(declared.name, declared.version, context._spec.operator, env.timestamp_us, payload)
+    tables = env.app.kept.get(declared.name) if declared.rows else None
     if key is None:
-        emit_here(context, emitted)
+        place = emit_here(context, emitted)
     else:
+        place = new_event_id(context) if tables is not None else ""
         emit_at(context, emitted, key)
+    if tables is not None:
+        keep(context, declared, tables, place, value)
     delivery = env.app.event_deliveries.get(declared.name)
     if delivery is not None:
         delivery.emitted(context, payload)

@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, TypeVar, overload
 import msgspec
 
 from styx.errors import ConfigurationError, UnsupportedValue, ValueTooLarge
+from styx.relational.time_to_live import TTL_MAX, TTL_MIN, is_ttl
 from styx.values.codec import TypedState, shown
 from styx.values.declared_types import type_text
 from styx.values.json_form import JsonForm
@@ -42,10 +43,11 @@ class Event(Generic[T]):
 
     `name`: letters, digits, `.`, `_` and `-`, at most 100 of them; the log of an app's events is named after it.
     `version`: a whole number from 1 that says which form of the type a reader sees. `keep`: how long its log keeps
-    what was emitted, None for a week. Raises `ConfigurationError`.
+    what was emitted, None for a week. `rows`: for how long an entity also keeps what it has emitted as rows, which
+    `ctx.rows(event)` reads (`styx.model.kept_event`); True for ever, False not at all. Raises `ConfigurationError`.
     """
 
-    __slots__ = ("_json", "_typed", "keep", "name", "type", "version")
+    __slots__ = ("_json", "_typed", "keep", "name", "rows", "type", "version")
 
     @overload
     def __init__(
@@ -55,6 +57,7 @@ class Event(Generic[T]):
         *,
         version: int = 1,
         keep: timedelta | None = None,
+        rows: timedelta | bool = False,
     ) -> None: ...
 
     @overload
@@ -65,10 +68,19 @@ class Event(Generic[T]):
         *,
         version: int = 1,
         keep: timedelta | None = None,
+        rows: timedelta | bool = False,
     ) -> None: ...
 
-    def __init__(self, name: str, type: type[T] | Any, *, version: int = 1, keep: timedelta | None = None) -> None:
-        if not isinstance(name, str) or not 0 < len(name) <= EVENT_NAME_CHARS_MAX or not _NAME.fullmatch(name):
+    def __init__(
+        self,
+        name: str,
+        type: type[T] | Any,
+        *,
+        version: int = 1,
+        keep: timedelta | None = None,
+        rows: timedelta | bool = False,
+    ) -> None:
+        if not is_event_name(name):
             raise ConfigurationError(
                 f"an event's name has 1 to {EVENT_NAME_CHARS_MAX} letters, digits, '.', '_' and '-': got {shown(name)}"
             )
@@ -78,6 +90,11 @@ class Event(Generic[T]):
             )
         if keep is not None and (not isinstance(keep, timedelta) or keep <= timedelta(0)):
             raise ConfigurationError(f"event {name!r}: keep= is a timedelta above 0, or None: got {shown(keep)}")
+        if rows.__class__ is not bool and not is_ttl(rows):
+            raise ConfigurationError(
+                f"event {name!r}: rows= is True, False, or a timedelta from {TTL_MIN.seconds} second to {TTL_MAX.days} "
+                f"days, such as timedelta(days=90): got {shown(rows)}"
+            )
         if type is None or type is Any:
             raise ConfigurationError(f"event {name!r} needs the type of its values, such as a dataclass: got {type}")
         try:
@@ -89,11 +106,12 @@ class Event(Generic[T]):
         self.type = type
         self.version = version
         self.keep = keep
+        self.rows = rows
 
     @property
     def given(self) -> dict[str, Any]:
         """What it was declared with."""
-        return {"name": self.name, "type": self.type, "version": self.version, "keep": self.keep}
+        return {"name": self.name, "type": self.type, "version": self.version, "keep": self.keep, "rows": self.rows}
 
     def encode(self, value: T) -> bytes:
         """The msgpack of a value; raises `UnsupportedValue` for what would not come back as what it is, also from JSON,
@@ -172,6 +190,19 @@ def decode_emitted(data: bytes) -> EmittedEvent:
 def events_of(operator: str) -> str:
     """The table that the emissions of the operator's entities are written to."""
     return operator + EVENTS_SUFFIX
+
+
+def is_event_name(name: Any) -> bool:
+    """Whether an event may have this name."""
+    return isinstance(name, str) and 0 < len(name) <= EVENT_NAME_CHARS_MAX and _NAME.fullmatch(name) is not None
+
+
+def no_such_event(app: str, name: Any, events: Iterable[str]) -> str:
+    """The error for an event that an app with these `events` does not have."""
+    known = ", ".join(sorted(events))
+    if not known:
+        return f"app {app!r} has no event {shown(name)}, nor any other one: declare them with App(…, events=[…])"
+    return f"app {app!r} has no event {shown(name)}; it has: {known}"
 
 
 def declared_events(app: str, events: Iterable[Any]) -> Mapping[str, Event[Any]]:

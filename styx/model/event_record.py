@@ -11,7 +11,7 @@ from styx.model.event_place import ELSEWHERE, key_of
 
 _EPOCH_UNTIL: Final = 12
 _TID_AT: Final = slice(13, 29)
-"""Where epoch and TID stand in an id that `entry_id` made."""
+"""Where epoch and TID stand in an id that `event_id` made."""
 
 
 def epoch_of(its_id: str) -> int:

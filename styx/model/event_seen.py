@@ -14,17 +14,19 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from styx.errors import BadArguments
-from styx.model.agenda import PLACE_BYTES_MAX, PLACE_DIGEST_BYTES
+from styx.model.limits import EVENT_PLACE_BYTES_MAX
+from styx.model.serial_place import PLACE_LETTERS
 from styx.values.codec import shown
 
 END: Final = "end"
 """In place of a cursor: only events that are emitted from now on."""
 
-BEGINNING: Final = f"{'0' * 30}.{'0' * 8}"
+BEGINNING: Final = f"{'0' * 30}.0.{'0' * 8}"
 """The cursor before all events."""
 
-_PLACE: Final = f"(?:[0-9a-f]{{2}}){{0,{PLACE_BYTES_MAX + PLACE_DIGEST_BYTES}}}+"
-_CURSOR: Final = re.compile(rf"[0-9a-f]{{12}}[0-3][0-2][0-9a-f]{{16}}{_PLACE}\.[0-9a-f]{{8}}", re.ASCII)
+_IN_TRANSACTION: Final = rf"[0-2][0-9a-f]{{16}}\.[{PLACE_LETTERS}]{{1,{EVENT_PLACE_BYTES_MAX}}}+\.[0-9a-f]{{8}}"
+_CURSOR: Final = re.compile(rf"[0-9a-f]{{12}}[0-3]{_IN_TRANSACTION}", re.ASCII)
+_ID: Final = re.compile(rf"[0-9a-f]{{12}}{_IN_TRANSACTION}", re.ASCII)
 _EPOCH_DIGITS: Final = 12
 _YEAR_1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -32,9 +34,9 @@ _YEAR_1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class EventMessage(msgspec.Struct, frozen=True, kw_only=True):
     """An event on its way to a reader; its JSON is what a gateway sends.
 
-    `value` is JSON. `id` is unique, and sorts events of one phase in the serial order; `(epoch, phase, tid)` is the
-    place of the transaction. `time_us` is `ctx.now()` where it was emitted, in microseconds since 1970; `operator` and
-    `key` name the entity that emitted it.
+    `value` is JSON. `id` is the event's whole place in the serial order, the same in each replay: it is unique, and
+    sorts the events of one phase. `(epoch, phase, tid)` is the place of the transaction. `time_us` is `ctx.now()` where
+    it was emitted, in microseconds since 1970; `operator` and `key` name the entity that emitted it.
     """
 
     event: str
@@ -104,13 +106,15 @@ def cursor_of(epoch: int, phase: int, event_id: str) -> str:
     return f"{epoch:0{_EPOCH_DIGITS}x}{phase}{event_id[_EPOCH_DIGITS:]}"
 
 
-def checked_cursor(after: Any) -> str | None:
-    """`after` if it is None, `END` or a cursor; raises `BadArguments`."""
+def checked_cursor(after: Any, parameter: str = "after=") -> str | None:
+    """`after` if it is None, `END` or a cursor; raises `BadArguments`, which names the `parameter`."""
     if after is None or (type(after) is str and (after == END or _CURSOR.fullmatch(after) is not None)):
         return after
+    is_id = type(after) is str and _ID.fullmatch(after) is not None
+    hint = ", which is the id of an event: its cursor is told beside it" if is_id else ""
     raise BadArguments(
-        f'after= takes the cursor of an event that was read, "{END}" for only those from now on, or None for all that '
-        f"are kept: got {shown(after)}"
+        f'{parameter} takes the cursor of an event that was read, "{END}" for only those from now on, or nothing for '
+        f"all that are kept: got {shown(after)}{hint}"
     )
 
 

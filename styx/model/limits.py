@@ -18,6 +18,10 @@ TID_MAX: Final = 2**63 - 1
 """Largest transaction id: 64 bits on the wire, signed for the sake of SQLite and most clients."""
 
 KEY_BYTES_MAX: Final = 2 * KIB
+EVENT_PLACE_BYTES_MAX: Final = 2 * KIB
+"""An event's id, which is its whole place in the serial order. Below 500 calls, each the first of its caller, it has
+about 550.
+"""
 NAME_CHARS_MAX: Final = 128
 IDEMPOTENCY_KEY_CHARS_MAX: Final = 256
 REQUEST_ID_CHARS_MAX: Final = 256

@@ -33,10 +33,9 @@ class PartitionRows:
     __slots__ = ("_context", "_operator", "_store", "_table")
 
     def __init__(self, context: Context, table: Any, operator: str) -> None:
-        check_table(context, table, operator)
         self._context = context
         self._operator = context._env.app.operator(operator)
-        self._table: Table = table
+        self._table: Table = check_table(context, table, operator)
         self._store = RowStore(context, context._spec.operator, context._key)
 
     def __class_getitem__(cls, types: Any) -> Any:

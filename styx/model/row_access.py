@@ -89,6 +89,8 @@ def _load_rows(
     declared, keys = _table(ctx, table), checked_keys(ctx, pairs)
     if declared.view_rule is not None:
         raise BadArguments(f"{declared.view_rule.named} is kept by the engine: load rows of the table")
+    if declared.keeps_event:
+        raise BadArguments(f"the rows of event {declared.keeps_event!r} are kept by the engine: functions emit it")
     return _put_all(ctx, declared, replace, keys, _decoded(declared, keys, pairs))
 
 

@@ -13,7 +13,8 @@ from datetime import timedelta
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Final
 
-from styx.errors import BadQuery
+from styx.errors import BadArguments, BadQuery
+from styx.model.event import Event
 from styx.model.group_rows import group_read, no_group
 from styx.model.lifetime import row_ttl_us
 from styx.model.row_page import Page, cursor_of, position_of
@@ -52,9 +53,8 @@ class Rows:
     __slots__ = ("_context", "_statements", "_store", "_table")
 
     def __init__(self, context: Context, table: Any, operator: str, key: Any) -> None:
-        check_table(context, table, operator)
+        self._table: Table = check_table(context, table, operator)
         self._context: Context = context
-        self._table: Table = table
         self._store = RowStore(context, operator, key)
         self._statements = RowStatements(self._store)
 
@@ -352,13 +352,17 @@ class Rows:
             context._refuse()
         if context._spec.read_only:
             raise context._violation(f"rows(…).{method}")
-        view = self._table.view_rule
+        if self._table.made:
+            raise self._doomed(BadQuery(self._not_written(method)))
+
+    def _not_written(self, method: str) -> str:
+        view, event = self._table.view_rule, self._table.keeps_event
         if view is not None:
-            raise self._doomed(
-                BadQuery(
-                    f"{view.named} is kept by the engine: rows(…).{method} is for tables; change the rows it counts"
-                )
-            )
+            return f"{view.named} is kept by the engine: rows(…).{method} is for tables; change the rows it counts"
+        return (
+            f"the rows of event {event!r} are kept by the engine: rows(…).{method} is for tables; ctx.emit adds one, "
+            "and it goes when its time has come"
+        )
 
     def _ttl_us(self, ttl: timedelta | None) -> int:
         return NONE_US if ttl is None else row_ttl_us(self._table, ttl)
@@ -390,14 +394,14 @@ def over_a_partition(table: Any) -> bool:
     return type(table) is Table and table.view_rule is not None and table.view_rule.scope == "partition"
 
 
-def check_table(context: Context, table: Any, operator: str) -> None:
-    """Refuses a closed context, and what is no table of `operator` in its app."""
+def check_table(context: Context, table: Any, operator: str) -> Table:
+    """The table; of an event the one that keeps it. Refuses a closed context, and what is no table of `operator` in its
+    app.
+    """
     if context._left < 0:
         context._refuse()
     if type(table) is not Table:
-        raise context._doomed(
-            BadQuery(f"ctx.rows takes a table that operator.table(…) gave, got {shown(table)} on {context._entity()}")
-        )
+        return _table_of_event(context, table, operator)
     if table.operator != operator:
         if table.view_rule is not None and table.view_rule.scope != "entity":
             raise context._doomed(BadQuery(f"{table.view_rule.named} is {_READ_BY[table.view_rule.scope]}"))
@@ -414,3 +418,15 @@ def check_table(context: Context, table: Any, operator: str) -> None:
                 "its operator"
             )
         )
+    return table
+
+
+def _table_of_event(context: Context, event: Any, operator: str) -> Table:
+    if type(event) is not Event:
+        raise context._doomed(
+            BadQuery(f"ctx.rows takes a table that operator.table(…) gave, got {shown(event)} on {context._entity()}")
+        )
+    try:
+        return context._env.app.kept_table(operator, event)
+    except BadArguments as error:
+        raise context._doomed(BadQuery(str(error))) from None

@@ -16,6 +16,10 @@ _STEP_BYTES: Final = 2
 """Of a call path (`CALLS_PER_FUNCTION_MAX`)."""
 _END: Final = bytes(_STEP_BYTES)
 """Sorts before every step."""
+_DIGITS: Final = "__abcd"
+"""By the number of digits, the letter before a step that has several: up to `CALLS_PER_FUNCTION_MAX`."""
+PLACE_LETTERS: Final = "0-9a-d"
+"""What a place as text is made of, for a regular expression."""
 
 
 def serial_place(context: Context) -> bytes:
@@ -28,6 +32,20 @@ def serial_place(context: Context) -> bytes:
     if not path:  # the root's function, as usual
         return _END + _step(calls) + _END
     return _steps(start) + _END + _steps(path[len(start) :]) + _step(calls) + _END
+
+
+def place_text(place: bytes) -> str:
+    """A place as letters and digits that sort as places do, in every alphabet: an end is `0`, a step its number, behind
+    a letter that says how many digits it has if it has several.
+    """
+    return "".join(
+        [_text(int.from_bytes(place[at : at + _STEP_BYTES], "big")) for at in range(0, len(place), _STEP_BYTES)]
+    )
+
+
+def _text(step: int) -> str:
+    digits = str(step)
+    return digits if step < 10 else _DIGITS[len(digits)] + digits
 
 
 def _steps(path: bytes) -> bytes:

@@ -2,10 +2,11 @@
 
 The table `cart` holds the values of the operator's entities, `cart/<sequences>` their sequences, `cart/<agenda>` the
 calls that they gave for later, `cart/<dead>` those of them that were given up, `cart/items` the rows of the declared
-table `items`, and `cart/<view open>` those of the view `open`, which the engine makes of other rows. What they emit is
-written to `cart/<events>`, which no slot keeps: a commit hands it on. No operator's name has a `/`, and no declared
-table has a `<` in its name. The key of all but a value begins with its entity's key. An entity *has state* if it has
-any of these: then it must be found again, and its operator must stay. Only values count as entities.
+table `items`, `cart/<view open>` those of the view `open`, which the engine makes of other rows, and `cart/<kept paid>`
+those that emitting the event `paid` has left. What they emit is written to `cart/<events>`, which no slot keeps: a
+commit hands it on. No operator's name has a `/`, and no declared table has a `<` in its name. The key of all but a
+value begins with its entity's key. An entity *has state* if it has any of these: then it must be found again, and its
+operator must stay. Only values count as entities.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _SEPARATOR: Final = "/"
 _NO_ROWS: Final = (SEQUENCES_SUFFIX, AGENDA_SUFFIX, DEAD_SUFFIX, EVENTS_SUFFIX)
 _NO_RANGES: Final = (SEQUENCES_SUFFIX, AGENDA_SUFFIX, EVENTS_SUFFIX)
 _VIEW: Final = "/<view "
+_KEPT: Final = "/<kept "
 NAMES_KNOWN_MAX: Final = 10_000
 """Names of tables of which it is kept whether they hold rows."""
 _rows_known: Final[dict[str, bool]] = {}
@@ -38,6 +40,16 @@ def row_table(operator: str, name: str) -> str:
 def view_table(operator: str, name: str) -> str:
     """The name of the table that holds the rows of a view of an operator's table."""
     return f"{operator}{_VIEW}{name}>"
+
+
+def kept_table(operator: str, event: str) -> str:
+    """The name of the table that holds the events that an operator's entities have kept."""
+    return f"{operator}{_KEPT}{event}>"
+
+
+def kept_event(table: str) -> str:
+    """The event that a table of that name holds, "" if it holds none."""
+    return table.partition(_KEPT)[2][:-1]
 
 
 def holds_view(table: str) -> bool:

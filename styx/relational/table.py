@@ -59,6 +59,8 @@ class Table:
     "" if none. `migration` converts rows that an earlier version stored. `given`: the arguments of `Operator.table` by
     name, but for these two. `fades`: rows may live for a time only, `ttl_us` microseconds usually, 0 if none is usual.
     `views` are those of its rows. `view_rule`: what the engine keeps in it, if it is a view itself; None otherwise.
+    `keeps_event`: the engine keeps the event of this name in it, "" if none. `made`: it is one of these two, and no
+    function writes to it.
     """
 
     __slots__ = (
@@ -82,7 +84,9 @@ class Table:
         "full_name",
         "given",
         "indexes",
+        "keeps_event",
         "key",
+        "made",
         "migration",
         "name",
         "operator",
@@ -118,6 +122,7 @@ class Table:
         partition_of: PartitionOf,
         view_rule: View | None = None,
         ranked: str = "",
+        keeps_event: bool = False,
     ) -> None:
         """Takes what `Operator.table` was given; raises `ConfigurationError` that says all that is wrong."""
         indexes, checks, references = all_of(indexes), all_of(checks), all_of(references)
@@ -135,9 +140,11 @@ class Table:
         self.operator: str = operator
         self.view_rule: View | None = view_rule
         self.views: list[View] = []
-        self.name: str = declaration.name(name)
+        self.keeps_event: str = name if keeps_event else ""
+        self.made: bool = keeps_event or view_rule is not None
+        self.name: str = f"<kept {name}>" if keeps_event else declaration.name(name)
         self.migration: Any = migration
-        self.full_name = f"{operator}/{name}" if view_rule is None else f"{operator}/<view {name}{ranked}>"
+        self.full_name = f"{operator}/{self.name}" if view_rule is None else f"{operator}/<view {name}{ranked}>"
         self.was: str = declaration.former_name(was)
         self.entity_parts: int = entity_parts
         self.row_type: RowType = declaration.row_type(row_type)

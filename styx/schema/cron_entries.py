@@ -1,8 +1,9 @@
 """What the agendas of a slot have of crons when a version of the app begins there, and at the first start: one entry
-for each that is declared, and none for another.
+for each that is declared, and for another none that calls anything.
 
-An entry whose expression is the same stays, with its next tick. A changed one begins anew, behind the last tick. The
-same tables always give the same entries. Pure; it knows no clock, so an entry that begins only asks for its first tick.
+An entry whose expression is the same stays, with its next tick. A changed one begins anew, behind the last tick; so
+does one that was declared no more in between, for a day. The same tables always give the same entries. Pure; it knows
+no clock, so an entry that begins only asks for its first tick.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from styx.model.agenda import AgendaEntry, agenda_of, decode_entry, encode_entry
+from styx.errors import BadKey
+from styx.model.agenda import AgendaEntry, agenda_of, decode_entry, encode_entry, giver_of
 from styx.model.app import App
-from styx.model.cron import Cron, first_entry, is_cron_key
+from styx.model.cron import Cron, first_entry, gone_entry, is_cron_key
 from styx.model.operator import Operator
-from styx.model.table_names import holds_agenda
+from styx.model.table_names import holds_agenda, owner_of
 from styx.schema.conversion import Tables
 
 Here = Callable[[Operator, Any], bool]
@@ -38,15 +40,29 @@ def cron_entries(app: App, tables: Tables, here: Here) -> dict[str, dict[Any, by
     }
     writes: dict[str, dict[Any, bytes | None]] = {}
     for name in [name for name in tables if holds_agenda(name)]:
-        gone = [key for key in tables[name] if is_cron_key(key) and (name, key) not in wanted]
-        if gone:
-            writes[name] = dict.fromkeys(gone)
+        operator = app.operators.get(owner_of(name))
+        for key, data in tables[name].items():
+            if is_cron_key(key) and (name, key) not in wanted:
+                left = gone_entry(decode_entry(data)) if _lives(operator, giver_of(key)[0], here) else None
+                encoded = None if left is None else encode_entry(left)
+                if encoded != data:
+                    writes.setdefault(name, {})[key] = encoded
     for (name, place), (operator_name, cron) in wanted.items():
         stored = tables.get(name, {}).get(place)
         entry = encode_entry(_entry(operator_name, cron, None if stored is None else decode_entry(stored)))
         if entry != stored:
             writes.setdefault(name, {})[place] = entry
     return writes
+
+
+def _lives(operator: Operator | None, key: Any, here: Here) -> bool:
+    """Whether the operator, if there is one, can have this entity, and has it in the slot."""
+    if operator is None:
+        return False
+    try:
+        return here(operator, operator.check_key(key))
+    except BadKey:
+        return False
 
 
 def _entry(operator: str, cron: Cron, stored: AgendaEntry | None) -> AgendaEntry:

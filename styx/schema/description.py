@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 
@@ -22,7 +23,7 @@ from styx.errors import UnknownOperator
 from styx.model.app import App
 from styx.model.operator import Operator
 from styx.model.partitioning import Key, KeyType, stable_hash
-from styx.model.table_names import row_table
+from styx.model.table_names import kept_event, own_name, row_table
 from styx.relational.columns import Column
 from styx.relational.partition_index import PartitionIndex
 from styx.relational.row_indexes import RowIndex
@@ -131,7 +132,7 @@ def describe(app: App) -> AppDescription:
     """The description of `app`; the same for the same declarations, wherever it is made."""
     return AppDescription(
         name=app.name,
-        operators={name: _describe_operator(operator) for name, operator in sorted(app.operators.items())},
+        operators={name: _describe_operator(app, operator) for name, operator in sorted(app.operators.items())},
         drops=list(app.drops),
         events=describe_events(app.events),
         graphs={name: text_of(graph) for name, graph in app.graphs.items()},
@@ -200,7 +201,12 @@ def refusal_of_tables(old: AppDescription, new: AppDescription, with_rows: set[s
 
 def table_gone(full_name: str) -> str:
     """What to do with the rows of a table that a new version lacks."""
-    was = full_name.partition("/")[2]
+    event, was = kept_event(full_name), own_name(full_name)
+    if event:
+        return (
+            f"keep what was emitted, and declare event {event!r} with rows=True, or drop these rows by "
+            f'App(…, drops=["{full_name}"])'
+        )
     return f'keep it, rename it by operator.table(…, was="{was}"), or drop its rows by App(…, drops=["{full_name}"])'
 
 
@@ -242,7 +248,7 @@ def _moved(old: OperatorDescription, new: OperatorDescription) -> str | None:
     return None
 
 
-def _describe_operator(operator: Operator) -> OperatorDescription:
+def _describe_operator(app: App, operator: Operator) -> OperatorDescription:
     return OperatorDescription(
         n_partitions=operator.n_partitions,
         key_type=operator.key_type.name,
@@ -258,15 +264,15 @@ def _describe_operator(operator: Operator) -> OperatorDescription:
             for name, function in sorted(operator.functions.items())
             if any(function.hints)
         },
-        tables=describe_tables(operator),
+        tables=describe_tables(app.tables_of(operator)),
         subscriptions=[each.described() for each in operator.subscriptions],
         crons=sorted(map(str, operator.crons.values())),
     )
 
 
-def describe_tables(operator: Operator) -> dict[str, TableDescription]:
+def describe_tables(tables: Iterable[Table]) -> dict[str, TableDescription]:
     """The descriptions of an operator's tables by their own names."""
-    return {name: _describe_table(table) for name, table in sorted(operator.tables.items())}
+    return {table.name: _describe_table(table) for table in sorted(tables, key=lambda table: table.name)}
 
 
 def _describe_table(table: Table) -> TableDescription:

@@ -90,6 +90,19 @@ def published_of(events: Mapping[str, EventDescription], before: Published | Non
     return found
 
 
+def encode_published(published: Published) -> bytes:
+    """What was published as the store has it."""
+    return msgspec.json.encode(published, order="deterministic") if published else b""
+
+
+def decode_published(data: bytes) -> Published:
+    """The published types of what the store has; none if it says nothing that can be read."""
+    try:
+        return msgspec.json.decode(data, type=Published) if data else {}
+    except msgspec.DecodeError:
+        return {}
+
+
 def _of_models(kind: Any) -> dict[str, Any]:
     if not is_model(kind):
         raise NotImplementedError

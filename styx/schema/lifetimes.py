@@ -98,19 +98,19 @@ class _Mortal(NamedTuple):
 def _begun(app: App, operator: Operator, tables: Tables, there: Mapping[Any, Any]) -> dict[Any, bytes]:
     """Ends for what has none."""
     agenda, begun = agenda_of(operator.name), dict[Any, bytes]()
-    for entity, last, life in _mortals(operator, tables):
+    for entity, last, life in _mortals(app, operator, tables):
         key = entry_key(entity, last)
         if there.get(key) is None:
             begun[key] = encode_entry(first_entry(agenda, key, operator.name, entity, life))
     return begun
 
 
-def _mortals(operator: Operator, tables: Tables) -> Iterator[_Mortal]:
+def _mortals(app: App, operator: Operator, tables: Tables) -> Iterator[_Mortal]:
     if operator.ttl_us:
         life = Life("", [], operator.ttl_us)
         for entity in tables.get(operator.name, {}):
             yield _Mortal(entity, VALUE, life)
-    for table in operator.tables.values():
+    for table in app.tables_of(operator):
         if table.ttl_us:
             yield from _mortal_rows(operator, table, tables.get(table.full_name, {}))
 

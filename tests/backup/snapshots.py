@@ -21,6 +21,8 @@ from styx.store import MemoryStore, StoreReader
 
 SECRET = b"the cluster's own secret"
 SLOTS = 2
+PUBLISHED = b'{"paid":{"1":"{}"}}'
+"""The types of events since the first version."""
 PENDING = PendingTransaction(9, 700, 1_000, b"request", True, True, {b"key": b"outcome"}, [("again", 11, 2)])
 
 
@@ -34,8 +36,8 @@ class Cluster:
         self.store.put(NAME, encode_claim(Claim("bank", SLOTS, 3, Limits())))
         for payload in (b"one", b"two", b"three"):
             store_version(self.store, package(payload))
-        for number in (1, 3):
-            note_running(self.store, number)
+        note_running(self.store, 1)
+        note_running(self.store, 3, PUBLISHED)
 
     def snapshot(self, epoch: int, values: dict[str, bytes], whole: bool = False, generation: int = 4) -> Manifest:
         """Both slots change alike, in one object."""

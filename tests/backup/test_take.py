@@ -41,7 +41,7 @@ def test_a_backup_has_what_the_snapshot_needs_and_nothing_else(cluster: Cluster)
     manifest = cluster.manifests[0]
     # Version 2 never ran.
     assert objects == {
-        *("deployment", "apps/0000000001", "apps/0000000003", manifest_name(4, 3)),
+        *("deployment", "apps/0000000001", "apps/0000000003", "apps-that-ran/0000000003", manifest_name(4, 3)),
         *(ref.name for ref in manifest.slots[0].objects),
     }
     assert set(place.list("")) == {f"backups/{taken.name}"} | {f"data/{taken.name}/{name}" for name in objects}

@@ -9,6 +9,9 @@ from collections.abc import Iterator
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from styx import App, Operator
+from styx.cli.events import EXAMPLES
+from styx.model.event_seen import checked_cursor
 from styx.testing import EmbeddedCluster, embedded_cluster
 from tests.cli.conftest import Styx
 from tests.embedded.event_app import shop
@@ -55,16 +58,20 @@ def test_after_the_end_there_is_nothing(styx: Styx, shop_url: str) -> None:
     ("words", "error"),
     [
         (["nix"], "has no event 'nix'; it has: noted, order-paid"),
-        (["order-paid", "--after", "5"], "after= takes the cursor"),
-        (["order-paid", "--after", ""], "after= takes the cursor"),
-        (["x" * 101], "a styx.Event or its name"),
-        ([""], "a styx.Event or its name"),
+        (["order-paid", "--after", "5"], '--after takes the cursor of an event that was read, "end" for only those'),
+        (["order-paid", "--after", ""], "--after takes the cursor"),
+        (["order-paid", "--after", "END"], "--after takes the cursor"),
+        (["order-paid", "--after", f"{0:029x}.010.00000001"], "which is the id of an event: its cursor is told beside"),
+        (["x" * 101], "EVENT is a name of 1 to 100 letters, digits"),
+        ([""], "EVENT is a name of 1 to 100 letters, digits"),
+        (["order paid"], "such as order-paid: got 'order paid'"),
+        (["order-paid", "order-paid"], "order-paid"),
         (["order-paid", "--url", "ftp://x"], "no gateway's URL"),
         (["order-paid", "--nix"], "--nix"),
         ([], "EVENT"),
         (["order-paid", "--api-key", "a b"], "API key"),
     ],
-    ids=range(9),
+    ids=range(13),
 )
 def test_wrong_usage(styx: Styx, shop_url: str, words: list[str], error: str) -> None:
     url = [] if "--url" in words else ["--url", shop_url]
@@ -79,6 +86,23 @@ def test_nobody_there(styx: Styx) -> None:
         ran = styx("events", "order-paid", "--url", f"http://127.0.0.1:{free.getsockname()[1]}")
     assert (ran.status, ran.out) == (1, "")
     assert "is the gateway running there" in ran.err
+
+
+@pytest.mark.parametrize("operator", ["o", "events"])
+def test_an_app_without_events_says_so(styx: Styx, operator: str) -> None:
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(embedded_cluster(App("bare", [Operator(operator)]))) as cluster,
+        portal.wrap_async_context_manager(running(cluster.engine)) as server,
+    ):
+        ran = styx("events", "order-paid", "--url", server.url)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == "styx: the app has no events: declare them with App(…, events=[…])\n"
+
+
+def test_the_cursor_of_the_examples_is_one() -> None:
+    [cursor] = [line.split()[-1] for line in EXAMPLES.splitlines() if "--after 0" in line]
+    assert checked_cursor(cursor) == cursor
 
 
 def test_help(styx: Styx) -> None:

@@ -26,16 +26,18 @@ from styx.errors import (
     RequestRejected,
     StyxError,
 )
-from styx.model.agenda import FIRST_RUN, LOCAL_PART, LOCK_PHASE, entry_id
+from styx.model.agenda import FIRST_RUN, LOCAL_PART, LOCK_PHASE
+from styx.model.event_place import event_id
 from styx.model.event_seen import BEGINNING, EventMessage, checked_cursor, cursor_of
+from styx.model.limits import EVENT_PLACE_BYTES_MAX
 from styx.testing import embedded_cluster
 from tests.embedded.event_app import Noted, Paid, shop
 from tests.gateway.running import running
 
 pytestmark = pytest.mark.anyio
 
-ID = f"{'0' * 13}{7:016x}.00000001"
-CURSOR = f"{'0' * 12}10{7:016x}.00000001"
+ID = f"{'0' * 13}{7:016x}.010.00000001"
+CURSOR = f"{'0' * 12}10{7:016x}.010.00000001"
 NO_CURSORS: list[Any] = [
     "",
     "END",
@@ -55,7 +57,10 @@ NO_CURSORS: list[Any] = [
     CURSOR.replace(".", ","),
     CURSOR[:-1],
     CURSOR + "\n",
-    f"{'0' * 30}{'00' * 81}.00000001",
+    f"{'0' * 30}.{'0' * (EVENT_PLACE_BYTES_MAX + 1)}.00000001",
+    f"{'0' * 30}.0e10.00000001",
+    f"{'0' * 30}..00000001",
+    f"{'0' * 30}.00000001",
 ]
 NO_EVENTS: list[Any] = [None, "", 5, b"order-paid", ["order-paid"], Paid, Paid(1), shop(), "x" * 101, Operator("order")]
 
@@ -77,7 +82,7 @@ def message(number: int, value: bytes = b'{"amount":1}') -> EventMessage:
     return EventMessage(
         event="order-paid",
         version=1,
-        id=f"{'0' * 13}{number:016x}.00000001",
+        id=f"{'0' * 13}{number:016x}.010.00000001",
         epoch=0,
         phase=1,
         tid=number,
@@ -94,15 +99,23 @@ def test_what_is_no_cursor_is_refused(after: Any) -> None:
         checked_cursor(after)
 
 
+def test_who_takes_an_id_for_a_cursor_is_told() -> None:
+    with pytest.raises(
+        BadArguments, match=r"--after takes .*, which is the id of an event: its cursor is told beside it"
+    ):
+        checked_cursor(ID, "--after")
+
+
 @pytest.mark.parametrize("after", [None, "end", CURSOR, BEGINNING, message(3).cursor])
 def test_cursors(after: Any) -> None:
     assert checked_cursor(after) == after
 
 
 @pytest.mark.parametrize("part", [FIRST_RUN, LOCK_PHASE, LOCAL_PART])
-@pytest.mark.parametrize("depth", range(0, 2_000, 7))
-def test_the_cursor_of_every_event_is_one(depth: int, part: int) -> None:
-    cursor = cursor_of(2**40, 3, entry_id(2**40, part, 2**63 - 1, bytes(2 * depth), 2**31))
+@pytest.mark.parametrize("step", [0, 9, 10, 99, 100, 65_001])
+@pytest.mark.parametrize("depth", range(1, 330, 47))
+def test_the_cursor_of_every_event_is_one(depth: int, step: int, part: int) -> None:
+    cursor = cursor_of(2**40, 3, event_id(2**40, part, 2**63 - 1, step.to_bytes(2, "big") * depth, 2**31))
     assert checked_cursor(cursor) == cursor
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from msgspec.structs import replace
 
 from styx.coordinator.control_events import (
     A_WORKER,
@@ -14,6 +17,7 @@ from styx.coordinator.control_events import (
     HandOut,
     NoteRunning,
     OperatorGone,
+    Package,
     PackageOffered,
     PackageStored,
     ReadVersionBefore,
@@ -29,6 +33,7 @@ from styx.coordinator.events import Started, StateFound, TellWorker, WorkerLost
 from styx.coordinator.generation import Phase
 from styx.deployment.versions import newest_that_ran, note_running, store_version
 from styx.protocol.messages import CheckState
+from styx.schema.event_description import EventDescription
 from styx.schema.state_findings import StateFindings
 from styx.store import MemoryStore
 from tests.coordinator.control_office import OPERATOR, ControlOffice, handed, package
@@ -239,6 +244,63 @@ def test_a_version_that_lacks_an_operator_with_state_is_refused_before_it_is_sto
     assert isinstance(text, Answer)
     assert "operator 'cart' has state, and the new version lacks it" in text.text
     assert office.stage is None
+
+
+def emitting(word: str, version: int = 0, schema: str = "") -> Package:
+    """`word` with an event `paid` whose values have this schema; without one if `version` is 0."""
+    made = package(word, "cart")
+    paid = {"paid": EventDescription(version=version, schema=schema)} if version else {}
+    return made._replace(description=replace(made.description, events=paid))
+
+
+def test_an_event_that_has_gone_comes_back_as_it_was_or_with_a_higher_version() -> None:
+    office = ControlOffice(1).runs("a")
+    noted: list[Any] = []
+    for number, one in enumerate((emitting("paid", 1, "A"), emitting("gone"), emitting("as it was", 1, "A")), 2):
+        told = office.step(PackageOffered(OPERATOR, one))
+        assert told == [StorePackage(one)], told
+        office.step(PackageStored(number))
+        office.takes(1, number)
+        office.checked(number)
+        office.core.app_version = number
+        office.core.phase = Phase.LOADING
+        noted += [each.published for each in office.step(OperatorGone(99)) if isinstance(each, NoteRunning)]
+        office.core.phase = Phase.RUNNING
+    assert noted == [{"paid": {"1": "A"}}] * 3
+    found = ControlOffice(1).runs("a")  # a coordinator that starts, on the version without it
+    found.plane.rollout.found(VersionFound(3, emitting("gone"), noted[1]))
+    for each in (office, found):
+        _, refused = each.step(PackageOffered(OPERATOR, emitting("changed", 1, "B")))
+        assert isinstance(refused, Answer)
+        assert "event 'paid' has another type than the version 1 of it that was deployed" in refused.text
+        assert each.step(PackageOffered(OPERATOR, emitting("higher", 2, "B")))[0] == StorePackage(
+            emitting("higher", 2, "B")
+        )
+
+
+def test_producers_of_events_are_fenced_as_soon_as_a_version_has_some_and_ever_after() -> None:
+    office = ControlOffice(1).runs("a")
+    rollout = office.plane.rollout
+    assert not rollout.may_emit()
+    office.step(PackageOffered(OPERATOR, emitting("no events")))
+    office.step(PackageStored(2))
+    office.takes(1, 2, "it cannot be run")
+    assert not rollout.may_emit()
+    office.step(PackageOffered(OPERATOR, emitting("paid", 1, "A")))
+    office.step(PackageStored(3))
+    office.takes(1, 3)
+    assert rollout.may_emit(), "its generation needs them"
+    office.checked(3)
+    office.core.app_version, office.core.phase = 3, Phase.LOADING
+    office.step(OperatorGone(99))
+    assert office.stage is None
+    assert rollout.may_emit()
+    office.core.phase = Phase.RUNNING
+    office.step(PackageOffered(OPERATOR, emitting("gone")))
+    assert rollout.may_emit(), "workers of the version before it may still append"
+    found = ControlOffice(1)
+    found.step(VersionFound(4, emitting("gone"), {"paid": {"1": "A"}}))
+    assert found.plane.rollout.may_emit()
 
 
 def test_a_store_that_does_not_take_the_package_ends_it() -> None:

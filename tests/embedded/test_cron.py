@@ -173,6 +173,8 @@ async def test_a_cron_can_be_removed_with_its_function(tmp_path: Path) -> None:
     bare = Operator("report")
     bare.register(hourly)
     keys, _ = await started(App("cron", [bare]), tmp_path, timedelta(minutes=6))
+    assert keys == [("bad", "*failing")], "it knows the last tick, and calls nothing"
+    keys, _ = await started(App("cron", [bare]), tmp_path, timedelta(days=2))
     assert keys == []
 
 

@@ -287,7 +287,7 @@ async def test_a_value_that_does_not_fit_the_type_is_told_with_the_way_on() -> N
 
 async def test_an_app_without_events_has_no_stream() -> None:
     async with embedded_cluster(styx.App("none", [styx.Operator("a")])) as cluster:
-        with pytest.raises(styx.errors.BadArguments, match="has no event 'x'; it has: none"):
+        with pytest.raises(styx.errors.BadArguments, match="has no event 'x', nor any other one: declare"):
             cluster.events("x")
 
 

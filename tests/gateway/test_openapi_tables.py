@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from openapi_spec_validator import validate
 
-from styx import App, Check, Index, Operator, Ref
+from styx import App, Check, Event, Index, Operator, Ref
 from styx.gateway.openapi import openapi
 
 
@@ -71,3 +71,21 @@ def test_rows_of_a_read_and_a_load() -> None:
     assert found["components"]["schemas"]["Item"]["required"] == ["product"]
     plain = found["paths"]["/v1/plain/{key}"]["get"]
     assert not [each for each in plain["parameters"] if each.get("name") == "rows"]
+
+
+def test_kept_events_are_read_and_not_loaded() -> None:
+    events = [Event("paid", Item, rows=True), Event("order-noted", Part, rows=True), Event("gone", int)]
+    found: Any = openapi(App("shop", [Operator("cart"), Operator("order")], events=events))
+    validate(found)
+    for name in ("cart", "order"):
+        [rows] = [
+            each for each in found["paths"][f"/v1/{name}/{{key}}"]["get"]["parameters"] if each.get("name") == "rows"
+        ]
+        assert rows["schema"]["enum"] == ["paid", "order-noted"]
+        assert not [each for each in found["paths"][f"/v1/{name}"]["post"]["parameters"] if each.get("name") == "rows"]
+    schemas = found["components"]["schemas"]
+    kept = {name: schema["properties"]["value"] for name, schema in schemas.items() if "KeptEvent" in name}
+    assert kept == {
+        "KeptEvent.paid": {"$ref": "#/components/schemas/Item"},
+        "KeptEvent.order-noted": {"$ref": "#/components/schemas/Part"},
+    }

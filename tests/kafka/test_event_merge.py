@@ -11,7 +11,8 @@ import pytest
 
 from styx.kafka import event_merge
 from styx.kafka.event_merge import EventMerge, Unreadable, message_of, place_of
-from styx.model.agenda import LOCAL_PART, entry_id
+from styx.model.agenda import LOCAL_PART
+from styx.model.event_place import event_id
 from styx.model.event_seen import EventMessage, checked_cursor, cursor_of
 
 
@@ -153,6 +154,6 @@ def test_so_does_one_with_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_mark_is_behind_all_events_of_its_epoch() -> None:
-    last = cursor_of(7, 3, entry_id(7, LOCAL_PART, 2**63 - 1, b"\xff" * 99, 2**32 - 1))
+    last = cursor_of(7, 3, event_id(7, LOCAL_PART, 2**63 - 1, b"\xfd\xe9" * 99, 2**32 - 1))
     assert last < place_of(7) < cursor_of(8, 0, "")
     assert checked_cursor(place_of(7)) == place_of(7)

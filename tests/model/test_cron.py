@@ -10,7 +10,7 @@ import pytest
 
 from styx import App, ConfigurationError, Context, Operator, Retry
 from styx.model.agenda import agenda_of, decode_entry, encode_entry, entry_key
-from styx.model.cron import begins, first_entry, is_cron_key, last_tick, moment_us, next_entry, next_tick
+from styx.model.cron import begins, first_entry, is_cron_key, is_gone, last_tick, moment_us, next_entry, next_tick
 from styx.schema.cron_entries import cron_entries, has_crons, without_crons
 
 
@@ -188,6 +188,27 @@ def test_a_changed_expression_gives_no_tick_that_was_made_whatever_the_clock_sho
         begun = decode_entry(stored[key])
         assert begins(begun)
         assert begun.given_us == made
+
+
+def test_a_cron_that_is_gone_for_some_versions_goes_on_behind_its_last_tick() -> None:
+    agenda, made = agenda_of("report"), us("2026-03-01T03:00")
+    cron = app_with(("0 3 * * *", "a"))
+    [(key, data)] = written(cron).items()
+    ticking = {key: encode_entry(next_entry(decode_entry(data), made, "next"))}
+    gone = written(app_with(), {agenda: ticking})
+    entry = decode_entry(gone[key])
+    assert is_gone(entry)
+    assert (entry.id, entry.due_us, entry.given_us) == ("gone-next", made + 86_400_000_000, made)
+    assert not begins(entry)
+    assert written(app_with(("0 4 * * *", "b")), {agenda: gone}).keys() == {entry_key("b", "*job")}, "it stays as it is"
+    again = decode_entry(written(cron, {agenda: gone})[key])
+    assert begins(again)
+    assert again.given_us == made
+    begun = written(app_with(("1 3 * * *", "a")), {agenda: ticking})  # changed, gone before it began, and back
+    assert decode_entry(written(cron, {agenda: written(app_with(), {agenda: begun})})[key]).given_us == made
+    elsewhere = cron_entries(app_with(), {agenda: ticking}, lambda operator, key: False)
+    assert elsewhere == cron_entries(App("gone", []), {agenda: ticking}, lambda operator, key: True)
+    assert elsewhere == {agenda: {key: None}}
 
 
 def test_what_a_version_finds_and_leaves() -> None:

@@ -62,6 +62,22 @@ async def look(ctx: Context) -> None:
     ctx.emit(paid, 1)
 
 
+@shop.register
+async def deep(ctx: Context, left: int, before: int) -> None:
+    if not left:
+        ctx.emit(paid, before)
+        ctx.emit(paid, before + 1)
+        return
+    for _ in range(before):
+        ctx.call_async(shop, look_only, ctx.key)
+    await ctx.call(shop, deep, ctx.key, (left - 1, before))
+
+
+@shop.register
+async def look_only(ctx: Context) -> None:
+    await ctx.get()
+
+
 app = App("shop", [shop], events=[paid])
 
 
@@ -120,3 +136,24 @@ def test_as_many_as_the_limit_are_emitted() -> None:
     assert error is None
     assert len({event.id for event in events}) == EVENTS_PER_FUNCTION_MAX
     assert [event.place for event in events] == sorted(event.place for event in events)
+
+
+@pytest.mark.parametrize("depth", [27, 40, 500])
+def test_an_id_is_the_whole_place_however_deep(depth: int) -> None:
+    error, events = run("deep", depth, 0)
+    assert error is None
+    assert len({event.id for event in events}) == 2
+    place = "0" + "1" * (depth + 1) + "0"
+    assert [event.id for event in events] == [f"{4:012x}0{9:016x}.{place}.{number:08x}" for number in (1, 2)]
+
+
+def test_an_event_whose_place_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    longest = len(run("deep", 60, 12)[1][0].id)
+    assert longest > 60 * len("a13")
+    monkeypatch.setattr("styx.model.event_place.EVENT_PLACE_BYTES_MAX", longest)
+    assert run("deep", 60, 12)[0] is None
+    monkeypatch.setattr("styx.model.event_place.EVENT_PLACE_BYTES_MAX", longest - 1)
+    error, events = run("deep", 60, 12)
+    assert events == []
+    assert error[1] == "CallDepthExceeded"
+    assert f"its place among all calls, would have {longest} bytes, and the limit is {longest - 1}: emit" in error[2]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from styx import App, Context, Operator
 from styx.messages import Request
-from styx.model.serial_place import serial_place
+from styx.model.serial_place import PLACE_LETTERS, place_text, serial_place
 from styx.testing.serial import SerialReference
 
 node = Operator("node")
@@ -40,3 +42,16 @@ def test_places_are_in_the_serial_order(seed: int) -> None:
     outcome = SerialReference(App("tree", [node])).run(1, 0, Request("r", "node", "n", "run", params))
     assert outcome.error is None
     assert places == sorted(places)
+    texts = [place_text(place) for place in places]
+    assert texts == sorted(texts)
+    assert [len(set(texts[:at])) for at in range(len(texts))] == [len(set(places[:at])) for at in range(len(texts))]
+
+
+def test_texts_sort_as_places_whatever_their_steps() -> None:
+    steps = [0, 1, 2, 9, 10, 11, 99, 100, 999, 1_000, 9_999, 10_000, 65_001]
+    places = sorted(b"".join(step.to_bytes(2, "big") for step in pair) for pair in product(steps, steps))
+    texts = [place_text(place) for place in places]
+    assert texts == sorted(texts)
+    assert len(set(texts)) == len(texts)
+    assert place_text(bytes.fromhex("0000 0001 000a 0064 03e8 2710 fde9")) == "01a10b100c1000d10000d65001"
+    assert re.fullmatch(f"[{PLACE_LETTERS}]+", "".join(texts))

@@ -10,9 +10,10 @@ from proof.simulation import event_log
 from proof.simulation.worker_journal import SimulatedJournal
 from styx.log.base import Stream
 from styx.model import emitting, event_place
-from styx.model.agenda import entry_id, entry_key
+from styx.model.agenda import entry_key
 from styx.model.context import Context
 from styx.model.event import EmittedEvent, encode_emitted, events_of
+from styx.model.event_place import event_id
 from styx.worker import emissions
 from styx.worker.emissions import Emissions
 from styx.worker.epoch import EpochLog
@@ -70,7 +71,7 @@ def functions_emit_before_they_commit(patch: pytest.MonkeyPatch) -> None:
             original(context, emitted)
             return
         context._ids += 1
-        its_id = entry_id(*env.place(), env.tid, context._path, context._ids)
+        its_id = event_id(*env.place(), env.tid, context._path, context._ids)
         assert env.here is not None
         table = env.here.state.table(events_of(context._spec.operator))
         table.write(env.here.epoch, entry_key(context._key, its_id), encode_emitted(emitted))

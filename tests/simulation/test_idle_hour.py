@@ -38,7 +38,19 @@ def lengths(simulation: Simulation) -> list[int]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_an_idle_hour_between_two_bursts(seed: int) -> None:
-    simulation = Simulation(two_bursts(seed), chaos_app.app, f"idle {seed}", keep_log=True)
+    nothing_happens(Simulation(replace(two_bursts(seed), emits=0.0), chaos_app.app, f"idle {seed}", keep_log=True))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_so_is_one_in_which_events_are_kept_whose_end_has_come_before(seed: int) -> None:
+    simulation = Simulation(replace(two_bursts(seed), emits=1.0), chaos_app.emitting, f"kept {seed}", keep_log=True)
+    nothing_happens(simulation)
+    tables = {table.full_name for tables in chaos_app.emitting.kept.values() for table in tables.values()}
+    assert any(name in tables for name, _ in simulation.state())
+
+
+def nothing_happens(simulation: Simulation) -> None:
+    """In the hour."""
     world = simulation.world
     simulation.start()
     simulation.run_until(lambda: world.time.now_s > 20.0, 30.0)
@@ -56,6 +68,7 @@ def test_an_idle_hour_between_two_bursts(seed: int) -> None:
     assert world.log.replies > answered
     assert coordinator.core.generation == before[0], "nobody was taken for dead"
     assert world.snapshots > snapshots
+    simulation.run_until(lambda: world.time.now_s > HOUR_S + 65.0, HOUR_S + 70.0)  # what lives for a second has ended
     simulation.verdict()
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from styx import Event
 from styx.messages import EventRecord
-from styx.model.agenda import FIRST_RUN, entry_id, entry_key
+from styx.model.agenda import FIRST_RUN, entry_key
 from styx.model.event import EmittedEvent, encode_emitted
+from styx.model.event_place import event_id
 from styx.state.slot_state import SlotState
 from styx.state.table import NEWEST
 from styx.worker.emissions import Emissions, event_digest
@@ -27,7 +28,7 @@ class World:
         self.emissions.begin(5)
 
     def emit(self, tid: int, value: int, number: int = 1, key: str = "a") -> str:
-        its_id = entry_id(5, FIRST_RUN, tid, b"", number)
+        its_id = event_id(5, FIRST_RUN, tid, b"", number)
         data = encode_emitted(EmittedEvent("paid", 1, "shop", 7, PAID.encode(value)))
         self.slot.table(TABLE).write(5, entry_key(key, its_id), data)
         return its_id
@@ -89,7 +90,7 @@ def test_another_value_than_stands_is_told_and_does_not_leave(world: World) -> N
 
 
 def test_what_no_replay_emits_is_told_when_the_replay_has_ended(world: World) -> None:
-    lost, old = entry_id(6, FIRST_RUN, 4, b"", 1), entry_id(4, FIRST_RUN, 4, b"", 1)
+    lost, old = event_id(6, FIRST_RUN, 4, b"", 1), event_id(4, FIRST_RUN, 4, b"", 1)
     world.emissions.load({lost: StandingEvent(2, "paid", b""), old: StandingEvent(2, "paid", b"")}, 4)
     world.emissions.collect(1)
     assert world.emissions.take() == []
@@ -99,7 +100,7 @@ def test_what_no_replay_emits_is_told_when_the_replay_has_ended(world: World) ->
 
 
 def test_what_a_later_generation_emitted_is_not_told_by_who_does_not_know_of_it(world: World) -> None:
-    recorded, later = entry_id(6, FIRST_RUN, 4, b"", 1), entry_id(7, FIRST_RUN, 4, b"", 1)
+    recorded, later = event_id(6, FIRST_RUN, 4, b"", 1), event_id(7, FIRST_RUN, 4, b"", 1)
     world.emissions.load({recorded: StandingEvent(2, "paid", b""), later: StandingEvent(2, "paid", b"")}, 4)
     assert world.emissions.replayed(6) == [EventDiffers(2, "paid", recorded, None)]
     assert list(world.emissions.standing) == [later]
@@ -107,6 +108,6 @@ def test_what_a_later_generation_emitted_is_not_told_by_who_does_not_know_of_it(
 
 def test_a_replaced_state_hands_on_as_well() -> None:
     state = SlotState().replaced({"shop": {"a": b"\x01"}})
-    state.table(TABLE).commit(5, {entry_key("a", entry_id(5, FIRST_RUN, 1, b"", 1)): b"\x90"})
+    state.table(TABLE).commit(5, {entry_key("a", event_id(5, FIRST_RUN, 1, b"", 1)): b"\x90"})
     assert len(state.emitted) == 1
     assert set(state.tables) == {"shop"}

@@ -29,7 +29,8 @@ _log = logging.getLogger("styx.coordinator")
 class ClusterJournal:
     """The journal of an `app` with so many `members` at most. `failed` takes errors that no retry can mend.
 
-    `log_away`: a generation waits for the log. With `keep_log` no record is ever released.
+    `log_away`: a generation waits for the log. With `keep_log` no record is ever released. `may_emit` says whether
+    producers of events are to be fenced as well (`Rollout.may_emit`).
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class ClusterJournal:
         failed: Callable[[BaseException], None],
     ) -> None:
         self.log_away = False
+        self.may_emit: Callable[[], bool] = lambda: True
         self._app = app
         self._members = members
         self._address = address
@@ -82,7 +84,8 @@ class ClusterJournal:
         # Whoever was a member in an older generation had one of the first places then.
         places = range(self._members)
         producers = [worker_producer(self._app, place) for place in places]
-        producers += [events_producer(self._app, place) for place in places]
+        if self.may_emit():
+            producers += [events_producer(self._app, place) for place in places]
         while generation == self._generation:
             try:
                 identities: list[Identity] = [*await fence(self._address, producers)]

@@ -125,6 +125,7 @@ class CoordinatorSession:
         self.transactions = 0
         self.counters = counters
         self.journal = journal
+        journal.may_emit = self.plane.rollout.may_emit
         objects = Objects(store, background.submit)
         protocol = CoordinatorHost(self.core, self, journal, objects, self, self.give)
         aside = lambda place, dry_run: put_aside(place, log, store, dry_run)  # noqa: E731 - it fits a line

@@ -51,7 +51,7 @@ class Life:
             CoordinatorCounters(),
             self.failures.append,
         )
-        self.session.start(ControlBeginning(Started(0, []), [], None, ""))
+        self.session.start(ControlBeginning(Started(0, []), [], None, "", {}))
 
 
 @pytest.fixture
