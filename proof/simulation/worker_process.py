@@ -65,7 +65,7 @@ HEARTBEAT_S = 0.2
 IDLE_HEARTBEAT_S = 0.5
 """Often enough for nobody to be taken for dead; an idle hour has tens of thousands."""
 HALT_S = 0.01
-IDLE_HALT_S = 1.0
+IDLE_HALT_S = 0.5
 """How often it is decided whether a worker takes up anything, usually and in an idle hour, where nothing comes."""
 TAKE_S = (0.003, 0.03, 0.3)
 """How long it tries a package at most, one of these."""

@@ -256,6 +256,8 @@ NOTICED_BY: dict[Mutation, int] = {
     nobody_fences: 50,
     a_lost_connection_is_not_reported: 74,
     replies_are_searched_from_where_a_part_was_stored: 6,
+    what_is_written_after_the_check_is_not_looked_at: 18,
+    a_stop_waits_for_no_held_snapshot: 19,
 }
 """Seeds that are tried first."""
 

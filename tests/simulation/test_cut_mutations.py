@@ -263,6 +263,7 @@ NOTICED_BY: dict[Mutation, int] = {
     verdicts_are_not_waited_for: 1,
     verdicts_of_an_epoch_that_was_formed_anew_hold: 74,
     a_round_with_a_cut_counts: 7,
+    replies_that_stand_decide_nothing: 56,
 }
 """Seeds that are tried first."""
 

@@ -206,7 +206,7 @@ NOTICED_BY: dict[Mutation, int] = {
     what_left_its_slot_is_local_again_behind_a_snapshot: 3,
     the_verdict_of_phase_3_is_not_waited_for: 3,
     a_record_of_the_next_epoch_proves_phase_3_of_all_slots: 5,
-    a_reply_of_phase_3_proves_that_of_all_slots: 14,
+    a_reply_of_phase_3_proves_that_of_all_slots: 25,
     nothing_proves_phase_3: 0,
     a_snapshot_that_has_failed_is_stored_behind_phase_3: 1,
 }
