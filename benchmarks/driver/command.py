@@ -130,7 +130,7 @@ async def _steps(
     def plan_at(rate: float) -> LoadPlan:
         return driver_options.plan_of(options, rate, give_up_s)
 
-    first = plan_at(options.first_rate)
+    first = plan_at(rates.next_rate() or options.first_rate)
     async with deployed(options, workload) as deployment:
         session = _session(options, workload, make_workload, deployment)
         await _load_unless_there(session, options)
