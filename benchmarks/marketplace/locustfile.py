@@ -7,4 +7,5 @@ from benchmarks.marketplace.options import add_options, make_workload
 class Visitor(WorkloadUser):
     """Fills carts and checks them out, changes prices, delivers, reads dashboards, as the mix says."""
 
+    follows = True
     workload = workload_of(add_options, make_workload)

@@ -25,7 +25,8 @@ class Epoch(NamedTuple):
 
 
 class Report(NamedTuple):
-    """`sent` are transactions, by kind, `ended` what became of sessions and changes, by a word for each.
+    """`sent` are transactions, by kind, and sessions instead of checkouts. `ended` is what became of sessions and
+    changes, by a word for each.
 
     `paid_us` is how long each checkout took from its submission to its mark, sorted. `epochs` are whole ones, from the
     first request on.
@@ -45,7 +46,10 @@ def report_of(record: Record, epoch_s: float) -> Report:
     paid_us: list[int] = []
     spans: list[tuple[int, int, Kind]] = []
     begin_us = min((asked.sent_us for asked in record), default=0)
+    sessions: set[str] = set()
     for asked in record:
+        if asked.session:
+            sessions.add(asked.session)
         if asked.kind in TRANSACTIONS:
             sent[asked.kind] += 1
             if asked.ended in (Ended.COMMITTED, Ended.ABORTED):
@@ -54,6 +58,8 @@ def report_of(record: Record, epoch_s: float) -> Report:
         mark = marks.get(asked.session) if asked.kind is Kind.CHECKOUT else None
         if mark is not None and mark.seen_us != NOT_MEASURED_US:
             paid_us.append(mark.seen_us - asked.sent_us)
+    # A cart that was not checked out has taken a checkout's turn.
+    sent[Kind.CHECKOUT] = len(sessions)
     return Report(sent, ended, sorted(paid_us), _epochs(spans, epoch_s))
 
 

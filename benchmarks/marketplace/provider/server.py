@@ -2,7 +2,7 @@
 
 | request | answer |
 |---|---|
-| `POST /charge`: a `Question`, with its `Idempotency-Key` | `{"status": "approved"}` or `"rejected"`; 503: unreachable |
+| `POST /charge`: a `Question`, with its `Idempotency-Key` | `{"status": "approved"}` or `"rejected"`; or 503 |
 | `POST /behaviour`: a `Behaviour` | 204; what is left out is as usual again |
 | `GET /book` | a `Charge` in JSON on each line |
 | `GET /healthz` | 204 |
