@@ -80,7 +80,7 @@ class Pretended:
 
 
 class Driven:
-    """A generator with `level` requests under way at the pretended marketplace, the oldest of which is answered first."""
+    """A generator with `level` requests under way at the pretended marketplace; the oldest one is answered first."""
 
     def __init__(self, settings: Settings = SMALL, level: int = 1, shop: Pretended | None = None) -> None:
         self.shop = shop or Pretended(settings)

@@ -167,14 +167,17 @@ def test_changes_of_a_product_come_one_after_the_other_and_none_is_stale() -> No
     assert max(map(len, changes.values())) > 10
 
 
-def test_prices_rise_by_some_percent_and_come_back_from_the_top() -> None:
-    driven = Driven(settings("a", size=0.0005, product_zipf=3.0)).run(4_000)
-    asked = [each for each in record(driven) if each.kind is Kind.PRICE]
-    assert all(each.arguments[0] <= PRICE_MAX for each in asked)
-    prices = {key: list[int]() for key in driven.shop.products}
-    for each in asked:
+def test_prices_rise_by_some_percent_and_come_back_from_the_top(tmp_path: Path) -> None:
+    driven = Driven(own_mix(tmp_path, "[shares]\nprice = 1", size=0.0005)).run(600)
+    prices = {key: [price] for key, (price, _, _) in Pretended(settings(size=0.0005)).products.items()}
+    for each in record(driven):
         prices[tuple(each.key)].append(each.arguments[0])
-    assert sum(after > before for each in prices.values() for before, after in pairwise(each)) > 60
+    steps = [pair for each in prices.values() for pair in pairwise(each)]
+    rises = [after / before for before, after in steps if after > before]
+    falls = [(before, after) for before, after in steps if after <= before]
+    assert all(1.01 <= rise <= 1.1 + 0.01 for rise in rises)
+    assert falls
+    assert all(before * 1.1 >= PRICE_MAX > goods.PRICES[1] >= after for before, after in falls)
 
 
 def test_an_unknown_change_is_not_taken_over_and_heals() -> None:
@@ -197,8 +200,8 @@ def test_an_unknown_change_is_not_taken_over_and_heals() -> None:
 
 
 def test_withdrawn_products_are_not_priced_and_come_back(tmp_path: Path) -> None:
-    mixed = own_mix(tmp_path, "[shares]\nwithdraw = 30\nreplace = 20\nprice = 50\nrestock = 10")
-    driven = Driven(mixed).run(1_100)
+    mixed = own_mix(tmp_path, "[shares]\nwithdraw = 10\nreplace = 20\nprice = 60\nrestock = 10")
+    driven = Driven(mixed).run(600)
     assert {each.ended for each in record(driven)} == {Ended.COMMITTED}
     kinds = Counter(each.kind for each in record(driven))
     assert {*kinds} == {Kind.WITHDRAW, Kind.REPLACE, Kind.PRICE, Kind.RESTOCK}
