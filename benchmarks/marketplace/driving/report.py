@@ -76,7 +76,7 @@ def lines_of(report: Report, planned: dict[Kind, float], warm_up_s: float, epoch
         lines.append(f"paid         {len(report.paid_us)} checkouts, from submission to mark: {figures}")
     for number, epoch in enumerate(report.epochs):
         warm = " (warm-up)" if number * epoch_s < warm_up_s else ""
-        kinds = ", ".join(f"{count / epoch_s:.0f} {kind.value}" for kind, count in sorted(epoch.answered.items()))
+        kinds = ", ".join(f"{count / epoch_s:.1f} {kind.value}" for kind, count in sorted(epoch.answered.items()))
         lines.append(
             f"epoch {number + 1:<6} {epoch.answered.total() / epoch_s:.1f}/s  p50 {_ms(at_share(epoch.latencies, 50))}"
             f"  p99 {_ms(at_share(epoch.latencies, 99))}  ({kinds}){warm}"
