@@ -5,7 +5,7 @@ sessions, when payments had ended, and each epoch by itself. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from benchmarks.marketplace.answers import CheckoutOutcome, PriceOutcome
@@ -63,11 +63,11 @@ def report_of(record: Record, epoch_s: float) -> Report:
     return Report(sent, ended, sorted(paid_us), _epochs(spans, epoch_s))
 
 
-def lines_of(report: Report, planned: dict[Kind, float], warm_up_s: float, epoch_s: float) -> list[str]:
+def lines_of(report: Report, planned: Mapping[str, float], warm_up_s: float, epoch_s: float) -> list[str]:
     """The lines of a summary."""
     whole = max(report.sent.total(), 1)
     shares = ", ".join(
-        f"{kind.value} {report.sent[kind] / whole:.2%} (planned {share:.2%})" for kind, share in planned.items()
+        f"{kind} {report.sent[Kind(kind)] / whole:.2%} (planned {share:.2%})" for kind, share in planned.items()
     )
     ended = ", ".join(f"{report.ended[word]} {word}" for word in sorted(report.ended)) or "nothing"
     lines = [f"shares       {shares}", f"ended        {ended}"]
