@@ -14,6 +14,7 @@ from benchmarks.marketplace.driving.marks import Marks, open_orders
 from benchmarks.marketplace.events import transaction_mark
 from benchmarks.marketplace.record import Ended, Kind, Record, pack
 from styx.client.base import Client
+from styx.errors import EventsCut
 from tests.benchmarks.marketplace.test_record import asked
 from tests.benchmarks.marketplace.test_report import ACCEPTED
 
@@ -21,21 +22,28 @@ NOT_ACCEPTED = ACCEPTED | {"outcome": "NOT_ACCEPTED", "order_id": None}
 
 
 class Log:
-    """Events of marks: those of `before`, and then those of `after`, one in each turn of the loop."""
+    """Events of marks: those of `before`, and then those of `after`, one in each turn of the loop. The first `cuts`
+    readers are cut off behind one event.
+    """
 
-    def __init__(self, before: list[str], after: list[str]) -> None:
+    def __init__(self, before: list[str], after: list[str], cuts: int = 0) -> None:
         self._before = before
         self._after = after
+        self._cuts = cuts
 
     def events(self, event: Any, *, after: str | None = None, follow: bool = True) -> Any:
         assert event is transaction_mark
-        return Reader([*([] if after == "end" else self._before), *self._after], follow)
+        whole = [*self._before, *self._after]
+        begin = len(self._before) if after == "end" else int(after or 0)
+        cuts, self._cuts = self._cuts, max(self._cuts - 1, 0)
+        return Reader([*enumerate(whole, 1)][begin:], follow, cut=cuts > 0)
 
 
 class Reader:
-    def __init__(self, sessions: list[str], follow: bool) -> None:
+    def __init__(self, sessions: list[tuple[int, str]], follow: bool, *, cut: bool) -> None:
         self._sessions = sessions
         self._follow = follow
+        self._cut = cut
 
     async def __aenter__(self) -> Reader:
         return self
@@ -43,9 +51,11 @@ class Reader:
     async def __aexit__(self, *_: object) -> None: ...
 
     async def __aiter__(self) -> AsyncIterator[Any]:
-        for session in self._sessions:
+        for cursor, session in self._sessions:
             await asyncio.sleep(0)
-            yield SimpleNamespace(value=SimpleNamespace(tid=session, status="SUCCESS"))
+            yield SimpleNamespace(value=SimpleNamespace(tid=session, status="SUCCESS"), cursor=str(cursor))
+            if self._cut:
+                raise EventsCut("the broker is away")
         if self._follow:
             await asyncio.Event().wait()
 
@@ -71,6 +81,7 @@ async def settled(log: Log, witnesses: list[Any]) -> list[list[Any]]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "POLL_SECONDS", 0)
+    monkeypatch.setattr(module, "PAUSE_SECONDS", 0)
     monkeypatch.setattr(module, "PATIENCE_SECONDS", 0)
 
 
@@ -84,6 +95,14 @@ def test_it_waits_for_the_mark_of_every_order(monkeypatch: pytest.MonkeyPatch) -
 def test_a_mark_from_before_the_watch_is_read_later_and_has_no_time() -> None:
     seen = asyncio.run(settled(Log(["run-0-1"], ["run-0-2"]), submitted("run-0-1", "run-0-2")))
     assert {mark[0]: bool(mark[2]) for mark in seen} == {"run-0-1": False, "run-0-2": True}
+
+
+def test_it_goes_on_behind_the_last_mark_when_it_was_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATIENCE_SECONDS", 60)
+    log = Log([], ["run-0-1", "run-0-2", "run-0-3"], cuts=2)
+    seen = asyncio.run(settled(log, submitted("run-0-1", "run-0-2", "run-0-3")))
+    assert [mark[0] for mark in seen] == ["run-0-1", "run-0-2", "run-0-3"]
+    assert all(mark[2] > 0 for mark in seen)
 
 
 def test_an_order_that_stays_open_is_named() -> None:
