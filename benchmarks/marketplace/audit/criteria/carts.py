@@ -101,9 +101,7 @@ def _follow(cart: dict[Key, Put], done: Done) -> None:
         cart[done.key] = done.put
 
 
-def _compare(
-    entity: str, items: list[RequestedItem], cart: dict[Key, Put], known: Customer
-) -> Iterator[Violation]:
+def _compare(entity: str, items: list[RequestedItem], cart: dict[Key, Put], known: Customer) -> Iterator[Violation]:
     keys = [(item.seller_id, item.product_id) for item in items]
     missing = [] if known.may_be_emptied else sorted(cart.keys() - set(keys))
     if missing:

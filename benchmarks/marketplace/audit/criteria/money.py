@@ -113,9 +113,7 @@ def _entries(run: Run) -> Iterator[Violation]:
         for told in run.history.of(events.invoice_issued)
         for line in told.value.invoice.lines
     )
-    archived = sum(
-        row.total_invoice for told in run.history.of(events.entries_archived) for row in told.value.entries
-    )
+    archived = sum(row.total_invoice for told in run.history.of(events.entries_archived) for row in told.value.entries)
     found = _sum_of_entries(run.after) + archived
     if found != invoiced:
         yield _violation("all sellers", f"{found} open or archived", f"{invoiced}, what was invoiced")

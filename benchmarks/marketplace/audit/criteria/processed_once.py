@@ -94,7 +94,9 @@ def _counted(column: str) -> Callable[[State], Multiset]:
 
 def _steps(*statuses: OrderStatus) -> Callable[[State], Multiset]:
     return lambda state: Counter(
-        (customer, row.order_id, row.status) for customer, row in state.all_rows(order_history) if row.status in statuses
+        (customer, row.order_id, row.status)
+        for customer, row in state.all_rows(order_history)
+        if row.status in statuses
     )
 
 
@@ -199,8 +201,6 @@ CONSUMERS: Final = [
         lambda value: [(value.customer_id, value.order_id, value.package_id)],
         _handed_over,
     ),
-    Consumer(
-        events.cart_abandoned, "Cart", lambda value: [(value.customer_id, value.checkout_id)], _abandoned
-    ),
+    Consumer(events.cart_abandoned, "Cart", lambda value: [(value.customer_id, value.checkout_id)], _abandoned),
     *(Consumer(event, "Customer", _customer, _counted(column)) for column, event in COLUMNS.items()),
 ]

@@ -36,7 +36,8 @@ def changes_of(run: Run) -> dict[Key, list[Change]]:
         for key, each in run.before.values(product).items()
     }
     prices = {
-        (told.value.seller_id, told.value.product_id, told.value.change) for told in run.history.of(events.price_updated)
+        (told.value.seller_id, told.value.product_id, told.value.change)
+        for told in run.history.of(events.price_updated)
     }
     for told in run.history.of(events.product_changed):
         value = told.value
@@ -83,7 +84,9 @@ def _answers(run: Run, changes: dict[Key, list[Change]]) -> Iterator[Violation]:
             number = made.change
             found = numbered.get((key, number))
             if found is None or (found.version, found.price) != (made.version, made.price):
-                yield _violation(key, f"change {number} is {_shown(found)}", f"{made.version} at {made.price}: its answer")
+                yield _violation(
+                    key, f"change {number} is {_shown(found)}", f"{made.version} at {made.price}: its answer"
+                )
         if number is not None:
             timed.setdefault(key, []).append((asked.sent_us, asked.ended_us, number))
     for key, those in timed.items():
