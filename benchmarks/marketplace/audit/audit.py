@@ -29,6 +29,7 @@ from benchmarks.marketplace.audit.criteria import (
     order_steps,
     processed_once,
     product_order,
+    refusals,
     replication,
     stock_bounds,
     stock_follows_product,
@@ -70,6 +71,7 @@ CRITERIA: Final[dict[tuple[Criterion, ...], Judge]] = {
     (Criterion.C2,): abandonments.violations,
     (Criterion.C3,): low_stock.violations,
     (Criterion.CART,): carts.violations,
+    (Criterion.ERR,): refusals.violations,
 }
 """The functions, with the criteria that each of them judges."""
 

@@ -22,7 +22,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class State:
-    """Values of entities by operator and key, and the rows of an entity by table and key, in the order of their keys."""
+    """Values of entities by operator and key, and rows of an entity by table and key, in the order of their keys."""
 
     def __init__(self) -> None:
         self._values: dict[str, dict[Any, Any]] = {}

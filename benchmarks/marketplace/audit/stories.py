@@ -1,5 +1,5 @@
-"""What became of each order, as the events tell it: its invoice, and each step, with the place where it was told. Orders
-that were loaded have their steps at `LOADED`, before all others. About two kilobytes an order.
+"""What became of each order, as the events tell it: its invoice, and each step with the place where it was told. Orders
+that were loaded have their steps at `LOADED`, before all others.
 """
 
 from __future__ import annotations

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 
 class Criterion(StrEnum):
-    """The criteria, by the names of their specification; those behind BAL are of the continuous queries and of carts."""
+    """The criteria, by the names of their specification. Those behind BAL are of its continuous queries, of carts, and
+    of errors.
+    """
 
     ATOM = "ATOM"
     """A checkout's effects are in all services, or in none."""
@@ -61,6 +63,8 @@ class Criterion(StrEnum):
     """Low stock is told when it begins and when it ends."""
     CART = "CART"
     """A checkout is of what its customer has put in the cart, at no higher price than was shown."""
+    ERR = "ERR"
+    """No request fails but by what the application refuses on purpose."""
 
 
 class Violation(NamedTuple):
