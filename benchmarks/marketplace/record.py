@@ -31,7 +31,9 @@ _LEVEL: Final = 1
 
 
 class Kind(StrEnum):
-    """What a request is for. ADD and ABANDON are no transactions of the benchmark: a session is made of them."""
+    """What a request is for. ADD, ABANDON and CHECKOUT_AGAIN are no transactions of the benchmark, but parts of
+    sessions.
+    """
 
     CHECKOUT = "checkout"
     DELIVERY = "delivery"
@@ -46,7 +48,9 @@ class Kind(StrEnum):
     ADD = "add"
     """A product is put into a cart."""
     ABANDON = "abandon"
-    """A cart is sealed instead of being checked out."""
+    """A cart is sealed: instead of being checked out, or because the session before it broke."""
+    CHECKOUT_AGAIN = "checkout-again"
+    """The same submission once more, sent together with the first: one of both must say that it is repeated."""
 
 
 class Ended(StrEnum):
