@@ -19,4 +19,4 @@ def checkout_result(asked: Asked) -> CheckoutResult | None:
 
 def is_checkout(asked: Asked) -> bool:
     """Whether it submits a cart."""
-    return asked.kind is Kind.CHECKOUT
+    return asked.kind in (Kind.CHECKOUT, Kind.CHECKOUT_AGAIN)

@@ -98,8 +98,9 @@ def checked(run: Run) -> list[str]:
     unknown = sum(count for (_, ended), count in asked.items() if ended is Ended.UNKNOWN)
     return [
         f"{len(CRITERIA)} criteria on {len(run.stories)} orders, of {sum(told.values())} events",
-        f"requests that committed: {', '.join(f'{count} {kind}' for kind, count in committed.items()) or 'none known'}; "
+        f"requests that committed: {', '.join(f'{number} {kind}' for kind, number in committed.items()) or 'none'}; "
         f"{unknown} without an answer",
-        f"copies follow {run.terms.replication}: of {counts.lines} lines {counts.stale} saw a stale price, {counts.back} "
-        f"an older one than before; of {counts.carts} carts of a seller {counts.torn} saw no beginning of its changes",
+        f"copies follow {run.terms.replication}: of {counts.lines} lines {counts.stale} saw a stale price, "
+        f"{counts.back} an older one than before; of {counts.carts} carts of a seller {counts.torn} saw no beginning "
+        "of its changes",
     ]

@@ -1,5 +1,5 @@
-"""Reads what an audit judges: the state and the logs of the embedded engine, of a running deployment by ordinary requests,
-or of a stored snapshot. It changes nothing but by read-only requests.
+"""Reads what an audit judges: the state and the logs of the embedded engine, of a running deployment by ordinary
+requests, or of a stored snapshot. It changes nothing but by read-only requests.
 """
 
 from __future__ import annotations

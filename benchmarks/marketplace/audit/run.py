@@ -1,5 +1,5 @@
-"""What an audit judges: a run, as it was loaded, as it was found, what its logs tell, what its clients saw, and what the
-provider has booked.
+"""What an audit judges: a run, as it was loaded, as it was found, what its logs tell, what its clients saw, and what
+the provider has booked.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class Run:
 
     `book` is None if there was no provider. `settled`: nothing was under way when `after` was read, no payment either.
     `calls` are those that the application's graphs allow, (caller, callee) as `cart.checkout`.
+    `complete`: `record` has all requests since what was loaded.
     `end` is the deployment's time then, None if it is not known: then what time alone brings about is not demanded.
     """
 
@@ -48,6 +49,7 @@ class Run:
     terms: Terms = Terms()
     calls: Sequence[tuple[str, str]] = ()
     settled: bool = True
+    complete: bool = True
     end: datetime | None = None
 
     @cached_property

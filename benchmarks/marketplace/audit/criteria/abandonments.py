@@ -1,5 +1,7 @@
-"""C.2: a failed checkout is told as abandoned once if its customer has not submitted another one within ten minutes, and
-never otherwise. A submission at ten minutes exactly is in time.
+"""C.2: a failed checkout is told as abandoned once if its customer has not submitted another one within ten minutes,
+and never otherwise. A submission at ten minutes exactly is in time.
+
+Whose time is earlier may stand later in the serial order. One that comes behind what was told is too late for it.
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ LATE_MAX: Final = timedelta(minutes=1)
 
 
 class Failure(NamedTuple):
-    """A checkout that failed. `retried`: another submission came in time."""
+    """A checkout that failed. `retried`: where another submission came in time, None if none did."""
 
     customer: int
     checkout_id: str
     cause: str
     at: datetime
-    retried: bool
+    retried: Place | None
 
 
 def violations(run: Run) -> Iterator[Violation]:
@@ -48,11 +50,11 @@ def violations(run: Run) -> Iterator[Violation]:
 def _judge(run: Run, failure: Failure, those: list[Told[CartAbandoned]]) -> Iterator[Violation]:
     name = (failure.customer, failure.checkout_id)
     ends = failure.at + WINDOW
-    if failure.retried and those:
+    if failure.retried is not None and those and failure.retried < those[0].place:
         yield _violation(*name, "abandoned", "nothing: another submission came in time")
     elif len(those) > 1:
         yield _violation(*name, f"told {len(those)} times", "once")
-    elif not failure.retried and not those and run.end is not None and run.end > ends + LATE_MAX:
+    elif failure.retried is None and not those and run.end is not None and run.end > ends + LATE_MAX:
         yield _violation(*name, "nothing", f"abandoned at {ends}: nobody has tried again")
     for each in those:
         value = each.value
@@ -73,14 +75,14 @@ def _failures(run: Run) -> Iterator[Failure]:
         buyer = value.buyer
         cause = "NOT_RESERVED" if event is events.reserve_stock_failed else f"PAYMENT_{value.status.upper()}"
         later = _next(requests.get(buyer.customer_id, []), told.place)
-        retried = later is not None and later <= told.time + WINDOW
+        retried = later[0] if later is not None and later[1] <= told.time + WINDOW else None
         yield Failure(buyer.customer_id, buyer.checkout_id, cause, told.time, retried)
 
 
-def _next(requests: list[tuple[Place, datetime]], place: Place) -> datetime | None:
-    """When the first of these was told that is behind the place."""
+def _next(requests: list[tuple[Place, datetime]], place: Place) -> tuple[Place, datetime] | None:
+    """The first of these that is behind the place."""
     low = bisect_right(requests, place, key=lambda request: request[0])
-    return requests[low][1] if low < len(requests) else None
+    return requests[low] if low < len(requests) else None
 
 
 def _rows(run: Run) -> Iterator[Violation]:

@@ -1,5 +1,5 @@
-"""What the criteria of archives have in common: each thing that has ended is archived once, by the transaction that ends
-it, and nothing else is.
+"""What the criteria of archives have in common: each thing that has ended is archived once, by the transaction that
+ends it, and nothing else is.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""ATOM: a checkout's effects are in all services or in none, and so are those of its payment. What the events tell of an
-order implies its rows in each service; events that one transaction tells together are of one transaction.
+"""ATOM: a checkout's effects are in all services or in none, and so are those of its payment. What the events tell of
+an order implies its rows in each service; events that one transaction tells together are of one transaction.
 """
 
 from __future__ import annotations

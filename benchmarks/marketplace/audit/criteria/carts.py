@@ -1,7 +1,7 @@
 """CART: a checkout is of what its customer has put into the cart since the last one, each line once, and no line costs
 more than when it was shown. A price that rose is a discount; a price that fell is the customer's.
 
-It needs the record of the requests. Where one of a customer's requests has no answer, what it might have done is allowed.
+It needs the record of the requests. Where a request of a customer has no answer, what it might have done is allowed.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from benchmarks.marketplace import events
+from benchmarks.marketplace.audit.asked import is_checkout, submitted
 from benchmarks.marketplace.audit.run import Run
 from benchmarks.marketplace.audit.violation import Criterion, Violation
 from benchmarks.marketplace.record import Asked, Ended, Kind, Place
@@ -37,11 +38,15 @@ class Done(NamedTuple):
 
 
 class Customer:
-    """What is known of one customer's carts: what was done, in any order, and what may have been done some time."""
+    """What is known of one customer's carts: what was done, in any order, and what may have been done some time.
 
-    __slots__ = ("done", "may_be_emptied", "may_be_put")
+    `known`: the cart has been empty since the record begins, or the record is complete.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("done", "known", "may_be_emptied", "may_be_put")
+
+    def __init__(self, known: bool) -> None:
+        self.known = known
         self.done: list[Done] = []
         self.may_be_put: dict[Key, list[Put]] = {}
         self.may_be_emptied = False
@@ -50,11 +55,12 @@ class Customer:
 def violations(run: Run) -> Iterator[Violation]:
     """Follows each cart through its requests, up to each of its checkouts."""
     customers: dict[int, Customer] = {}
+    submissions: set[tuple[int, str]] = set()
     for asked in run.record:
         if asked.kind in (Kind.ADD, Kind.ABANDON):
-            _take(customers.setdefault(asked.key, Customer()), asked)
-    if not customers:
-        return
+            _take(customers.setdefault(asked.key, Customer(run.complete)), asked)
+        elif is_checkout(asked):
+            submissions.add((asked.key, submitted(asked).checkout_id))
     carts: dict[int, Iterator[Done]] = {}
     following: dict[int, Done | None] = {}
     contents: dict[int, dict[Key, Put]] = {}
@@ -67,12 +73,14 @@ def violations(run: Run) -> Iterator[Violation]:
         number, cart = buyer.customer_id, contents.setdefault(buyer.customer_id, {})
         done = following.get(number)
         while done is not None and done.place < told.place:
-            _follow(cart, done)
+            _follow(cart, done, customers[number])
             done = next(carts[number], None)
         following[number] = done
-        known = customers.get(number) or Customer()
-        yield from _compare(f"checkout {buyer.checkout_id} of customer {number}", told.value.items, cart, known)
+        known = customers.setdefault(number, Customer(run.complete))
+        if (number, buyer.checkout_id) in submissions:
+            yield from _compare(f"checkout {buyer.checkout_id} of customer {number}", told.value.items, cart, known)
         cart.clear()
+        known.known = True
 
 
 def _take(known: Customer, asked: Asked) -> None:
@@ -94,9 +102,10 @@ def _put(item: CartItem) -> Put:
     return Put(item.quantity, item.unit_price, item.freight_value, item.voucher, item.version)
 
 
-def _follow(cart: dict[Key, Put], done: Done) -> None:
+def _follow(cart: dict[Key, Put], done: Done, customer: Customer) -> None:
     if done.put is None:
         cart.clear()
+        customer.known = True
     else:
         cart[done.key] = done.put
 
@@ -110,6 +119,8 @@ def _compare(entity: str, items: list[RequestedItem], cart: dict[Key, Put], know
         yield Violation(Criterion.CART, entity, f"lines {keys}", "each product once")
     for key, item in zip(keys, items, strict=True):
         put = [*([cart[key]] if key in cart else []), *known.may_be_put.get(key, [])]
+        if not put and not known.known:
+            continue
         if not put:
             yield Violation(Criterion.CART, f"{entity}, product {key}", "a line", "none: it was not in the cart")
         elif not any(_agrees(item, each) for each in put):

@@ -1,4 +1,4 @@
-"""S#2: a submission has one order at most, however often it is sent, and each time it is sent it gets the same answer."""
+"""S#2: a submission has one order at most, however often it is sent, and it gets the same answer each time."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ OFFERED: Final = {
 read another one's products, stock, orders or entries; dashboards are read by clients.
 """
 BEYOND: Final = {"OutsideGraph", "BadQuery"}
-"""The errors by which the engine refuses what is not offered: a call outside the graphs, and rows of another operator."""
+"""The errors by which the engine refuses what is not offered: calls outside the graphs, rows of another operator."""
 
 
 def violations(run: Run) -> Iterator[Violation]:

@@ -1,5 +1,5 @@
-"""SNAP, and query C.1: a dashboard's sums are those of its entries, and both are what the log says of the place at which
-it was answered. In the end the views that are kept are what the entries add up to.
+"""SNAP, and query C.1: a dashboard's sums are those of its entries, and both are what the log says of the place at
+which it was answered. In the end the views that are kept are what the entries add up to.
 """
 
 from __future__ import annotations

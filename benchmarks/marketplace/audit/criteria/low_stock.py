@@ -1,12 +1,11 @@
-"""C.3: a seller is warned of a product when a week's share of what was asked for in the last 28 days is more than what is
-left, and told when that has ended; by each transaction that changes it, and when time alone does.
+"""C.3: a seller is warned of a product when a week's share of what was asked for in the last 28 days is more than what
+is left, and told when that has ended; by each transaction that changes it, and when time alone does.
 
 The window slides by the hour: an hour counts from its beginning until 28 days later.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -37,7 +36,7 @@ class Watched:
 
     def __init__(self, available: int, reserved: int) -> None:
         self.available, self.reserved = available, reserved
-        self.hours: deque[tuple[datetime, int]] = deque()
+        self.hours: dict[datetime, int] = {}
         self.demand = 0
         self.low = False
 
@@ -49,17 +48,13 @@ class Watched:
     def ask(self, quantity: int, now: datetime) -> None:
         """Counts demand in its hour."""
         hour = now.replace(minute=0, second=0, microsecond=0)
-        if self.hours and self.hours[-1][0] == hour:
-            quantity_before = self.hours.pop()[1]
-            self.hours.append((hour, quantity_before + quantity))
-        else:
-            self.hours.append((hour, quantity))
+        self.hours[hour] = self.hours.get(hour, 0) + quantity
         self.demand += quantity
 
     def judge(self, now: datetime) -> bool:
-        """Whether too little is left at this time."""
-        while self.hours and self.hours[0][0] <= now - WINDOW:
-            self.demand -= self.hours.popleft()[1]
+        """Whether too little is left at this time. At most 28 days of hours, and usually a few."""
+        for hour in [hour for hour in self.hours if hour <= now - WINDOW]:
+            self.demand -= self.hours.pop(hour)
         return self.demand > WEEKS * self.level
 
     def changed(self, now: datetime) -> list[Change]:

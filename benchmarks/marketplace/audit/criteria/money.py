@@ -31,7 +31,7 @@ def violations(run: Run) -> Iterator[Violation]:
 
 
 def expected_line(number: int, item: RequestedItem) -> tuple[int, ...]:
-    """(number, seller, product, quantity, items, incentive, amount, freight) of a line, by the benchmark's definition."""
+    """(number, seller, product, quantity, items, incentive, amount, freight) of a line, by the rules."""
     total = item.unit_price * item.quantity
     incentive = min(item.voucher + item.price_discount, total)
     what = (number, item.seller_id, item.product_id, item.quantity)

@@ -1,10 +1,11 @@
-"""ORD: an order is invoiced, then paid, approved, in delivery, concluded; each delivery of a package comes before the end
-of its shipment. Its history has these steps and no others, and its times and numbers rise.
+"""ORD: an order is invoiced, then paid, approved, in delivery, concluded; each delivery of a package comes before the
+end of its shipment. Its history has these steps and no others, and its times and numbers rise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final
 
 from benchmarks.marketplace.audit.run import Run
@@ -45,7 +46,7 @@ def _events(entity: str, story: Story) -> Iterator[Violation]:
         ("in delivery", story.in_progress),
         ("concluded", story.concluded),
     ]
-    for (earlier, first), (later, then) in zip(named, named[1:], strict=False):
+    for (earlier, first), (later, then) in pairwise(named):
         if then and not first and then[0] != LOADED:
             yield Violation(Criterion.ORD, entity, f"{later}, never {earlier}", f"{earlier} before {later}")
         elif first and then and not _before(max(first), min(then)):

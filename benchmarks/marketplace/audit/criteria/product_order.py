@@ -5,6 +5,7 @@ the version that it is for, and which is the order of their answers. A price for
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from benchmarks.marketplace import events
@@ -18,7 +19,7 @@ Key = tuple[int, int]
 
 
 class Change(NamedTuple):
-    """A change of a product, by the transaction at `place`; a price, or a whole product. Number 0 is what was loaded."""
+    """A change of a product, by the transaction at `place`: a price, or a whole product. The first one was loaded."""
 
     place: Place
     change: int
@@ -58,7 +59,7 @@ def violations(run: Run) -> Iterator[Violation]:
 
 
 def _log(key: Key, those: list[Change]) -> Iterator[Violation]:
-    for before, after in zip(those, those[1:], strict=False):
+    for before, after in pairwise(those):
         if after.change <= before.change:
             expected = f"a number above {before.change}, that of the change before it"
             yield _violation(key, f"change {after.change} at {tuple(after.place)}", expected)

@@ -1,5 +1,5 @@
-"""ERR: a request is refused only by what the application refuses on purpose. Anything else is a fault, in the application
-or in whoever asks: what fails changes nothing, and so no other criterion sees it.
+"""ERR: a request is refused only by what the application refuses on purpose. Anything else is a fault, in the
+application or in whoever asks: what fails changes nothing, and so no other criterion sees it.
 """
 
 from __future__ import annotations

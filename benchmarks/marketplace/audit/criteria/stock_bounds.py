@@ -1,5 +1,5 @@
-"""S#3: at every moment 0 <= reserved <= available, and pieces come from nowhere: those that were loaded or restocked are
-there or are sold, and those that are reserved are those of the orders that wait for their payments.
+"""S#3: at every moment 0 <= reserved <= available, and no piece comes from nowhere: those that were loaded or restocked
+are there or are sold, and those that are reserved are those of the orders that wait for their payments.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Key = tuple[int, int]
 
 
 def violations(run: Run) -> Iterator[Violation]:
-    """Adds up what the events say was reserved, given back, sold and restocked; the answers count as they were given."""
+    """Adds up what the events say was reserved, given back, sold and restocked; answers count as they were given."""
     available: Counter[Key] = Counter()
     reserved: Counter[Key] = Counter()
     for key, row in run.before.all_rows(stock_items):

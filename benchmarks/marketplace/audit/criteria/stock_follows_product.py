@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.marketplace import events
-from benchmarks.marketplace.audit.asked import submitted
+from benchmarks.marketplace.audit.asked import is_checkout, submitted
 from benchmarks.marketplace.audit.run import Run
 from benchmarks.marketplace.audit.violation import Criterion, Violation
 from benchmarks.marketplace.record import Ended, Kind
@@ -76,7 +76,7 @@ def _in_time(run: Run) -> Iterator[Violation]:
         key = (told.value.seller_id, told.value.product_id)
         versions.setdefault(key, []).append(told.value.product.version if told.value.product.active else "")
     for asked in run.record:
-        if asked.kind is Kind.CHECKOUT:
+        if is_checkout(asked):
             checkout_id = submitted(asked).checkout_id
             sent[checkout_id] = min(asked.sent_us, sent.get(checkout_id, asked.sent_us))
         elif asked.kind in _CHANGES and asked.ended is Ended.COMMITTED:

@@ -1,5 +1,5 @@
-"""S#7: the stock's events are serializable. Replaying them in the order of their commits gives the same answers and ends
-with the same stock.
+"""S#7: the stock's events are serializable. Replaying them in the order of their commits gives the same answers and
+ends with the same stock.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The application with one rule broken, run on the embedded engine: the audit is red by the criterion of that rule, and it
-is green for the application as it is.
+"""The application with one rule broken, run on the embedded engine: the audit is red by the criterion of that rule, and
+it is green for the application as it is.
 
 Each mutation replaces one function. `red_by` has all criteria that it breaks, because a rule may carry several.
 """
@@ -352,13 +352,12 @@ def a_board_is_of_another_moment(patch: Patch) -> None:
     patch.setattr(dashboards, "_board", board)
 
 
-def not_archived(which: Callable[[Any], bool], *modules: Any) -> Callable[[Patch], None]:
-    """What `which` holds of is not archived by these modules."""
+def not_archived(which: Callable[[Any], bool], module: Any) -> Callable[[Patch], None]:
+    """What `which` holds of is not archived by this module."""
+    archive = module.archive
 
     def mutation(patch: Patch) -> None:
-        for module in modules:
-            archive = module.archive
-            patch.setattr(module, "archive", lambda ctx, event, value: which(value) or archive(ctx, event, value))
+        patch.setattr(module, "archive", lambda ctx, event, value: which(value) or archive(ctx, event, value))
 
     return mutation
 

@@ -191,8 +191,8 @@ async def run_of(
     seed: int = 1,
     data_dir: Any = None,
 ) -> Run:
-    """What is to be audited of an engine on which `act` was done. `promised`: the audit holds it to another promise than
-    the app's.
+    """What is to be audited of an engine on which `act` was done. `promised`: what it is held to instead of the app's
+    own promise.
     """
     app = make_app(replication)
     async with Unchecked(app, data_dir, N_SLOTS, None, 3600.0) as cluster:
