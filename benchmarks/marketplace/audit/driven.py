@@ -1,7 +1,7 @@
 """The audit behind a run of the driver: it waits until nothing is under way, reads all, and judges.
 
-Calls for later go on while it reads, such as those that look for abandoned carts. So it reads the logs before and behind
-the state, and begins again if something was told in between.
+Calls for later go on while it reads, such as those that look for abandoned carts. So it reads the logs before and
+behind the state, and begins again if something was told in between.
 """
 
 from __future__ import annotations

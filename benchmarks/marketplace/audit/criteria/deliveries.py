@@ -35,21 +35,27 @@ class Queues:
 
     def wait(self, seller: int, order: Order) -> None:
         """Adds an order."""
-        self._changed(seller, [*self.orders.get(seller, []), order])
+        orders = self.orders.setdefault(seller, [])
+        first = orders[:1]
+        insort(orders, order)
+        self._changed(seller, first)
 
     def serve(self, seller: int, customer: int, order_id: int) -> None:
-        """Takes an order out, wherever it stands."""
-        self._changed(seller, [each for each in self.orders.get(seller, []) if each[1:] != (customer, order_id)])
+        """Takes an order out, wherever it stands; it is the first one but for a fault."""
+        orders = self.orders.get(seller, [])
+        first = orders[:1]
+        at = next((at for at, order in enumerate(orders) if order[1:] == (customer, order_id)), None)
+        if at is not None:
+            del orders[at]
+            self._changed(seller, first)
 
     def oldest(self) -> list[tuple[datetime, int, int, int]]:
         """The oldest order of each of the sellers that are to be served: (shipping date, customer, order, seller)."""
         return self._firsts[:SELLERS]
 
-    def _changed(self, seller: int, orders: list[Order]) -> None:
-        before = self.orders.get(seller, [])
-        self.orders[seller] = sorted(orders)  # nearly sorted: one pass
+    def _changed(self, seller: int, before: list[Order]) -> None:
         first = self.orders[seller][:1]
-        if first != before[:1]:
+        if first != before:
             if before:
                 del self._firsts[bisect_left(self._firsts, (*before[0], seller))]
             if first:

@@ -116,7 +116,7 @@ def _price(
 
 
 def _in_time(key: Key, those: list[tuple[int, int, int]]) -> Iterator[Violation]:
-    """In the order of sending, no change comes before the last one that was answered by then. Linear but for sorting."""
+    """In the order of sending, no change comes before one that was answered by then. Linear but for sorting."""
     by_end = sorted(those, key=lambda each: each[1])
     at, highest = 0, -1
     for sent_us, _, number in sorted(those):

@@ -13,8 +13,9 @@ from typing import Any
 from benchmarks.marketplace import events
 from benchmarks.marketplace.audit.asked import is_checkout, submitted
 from benchmarks.marketplace.audit.run import Run
+from benchmarks.marketplace.audit.stories import LOADED
 from benchmarks.marketplace.audit.violation import Criterion, Violation
-from benchmarks.marketplace.record import Ended, Kind
+from benchmarks.marketplace.record import Ended, Kind, Place
 from benchmarks.marketplace.services.product.rows import Product, product
 from benchmarks.marketplace.services.stock.rows import stock_items
 
@@ -68,21 +69,18 @@ def _stale(checkout_id: str, item: Any, expected: str) -> Violation:
 
 def _in_time(run: Run) -> Iterator[Violation]:
     """Once a replacement is answered, no checkout that is sent then may reserve what was there before it."""
-    ended: dict[tuple[Key, str], int] = {}
+    ended: dict[Place, int] = {}
     sent: dict[str, int] = {}
-    first = {key: each.version for key, each in run.before.values(product).items()}
-    versions = {key: [version] for key, version in first.items()}
-    for told in run.history.of(events.product_updated):
-        key = (told.value.seller_id, told.value.product_id)
-        versions.setdefault(key, []).append(told.value.product.version if told.value.product.active else "")
     for asked in run.record:
         if is_checkout(asked):
             checkout_id = submitted(asked).checkout_id
             sent[checkout_id] = min(asked.sent_us, sent.get(checkout_id, asked.sent_us))
-        elif asked.kind in _CHANGES and asked.ended is Ended.COMMITTED:
-            key = (asked.key[0], asked.key[1])
-            version = asked.arguments[1] if asked.kind is Kind.REPLACE else ""
-            ended[key, version] = min(asked.ended_us, ended.get((key, version), asked.ended_us))
+        elif asked.kind in _CHANGES and asked.ended is Ended.COMMITTED and asked.place is not None:
+            ended[asked.place] = asked.ended_us
+    versions = {key: [(LOADED[0], each.version)] for key, each in run.before.values(product).items()}
+    for told in run.history.of(events.product_updated):
+        version = told.value.product.version if told.value.product.active else ""
+        versions.setdefault((told.value.seller_id, told.value.product_id), []).append((told.place, version))
     gone = _ends(versions, ended)
     for confirmed in run.history.of(events.stock_confirmed):
         at = sent.get(confirmed.value.buyer.checkout_id)
@@ -93,13 +91,17 @@ def _in_time(run: Run) -> Iterator[Violation]:
                 yield _stale(confirmed.value.buyer.checkout_id, item, expected)
 
 
-def _ends(versions: dict[Key, list[str]], ended: dict[tuple[Key, str], int]) -> dict[tuple[Key, str], int]:
-    """For each version when the answer came by which it was gone, for good."""
+def _ends(versions: dict[Key, list[tuple[Place, str]]], ended: dict[Place, int]) -> dict[tuple[Key, str], int]:
+    """For each version when the first answer came by which it was gone, for good."""
     gone: dict[tuple[Key, str], int] = {}
     for key, those in versions.items():
-        for number, version in enumerate(those):
-            if version and version not in those[number + 1 :]:
-                ends = [ended[key, later] for later in those[number + 1 :] if (key, later) in ended]
-                if ends:
-                    gone[key, version] = min(ends)
+        later: set[str] = set()
+        first_end: int | None = None
+        for place, version in reversed(those):
+            if version and version not in later and first_end is not None:
+                gone[key, version] = first_end
+            later.add(version)
+            end = ended.get(place)
+            if end is not None:
+                first_end = end if first_end is None else min(end, first_end)
     return gone

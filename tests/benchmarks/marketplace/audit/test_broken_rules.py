@@ -1,11 +1,13 @@
 """The application with one rule broken, run on the embedded engine: the audit is red by the criterion of that rule, and
 it is green for the application as it is.
 
-Each mutation replaces one function. `red_by` has all criteria that it breaks, because a rule may carry several.
+Each mutation replaces one function. Several criteria may hold the rule that it breaks: `red_by` names them. No other
+one is red but those of `may_be`, which depend on what happens at once.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -16,6 +18,7 @@ import pytest
 
 from benchmarks.marketplace import charging, graphs, settings
 from benchmarks.marketplace.audit.audit import audit, checked
+from benchmarks.marketplace.audit.violation import Criterion
 from benchmarks.marketplace.errors import EmptyCart
 from benchmarks.marketplace.events import ProductChanged
 from benchmarks.marketplace.services.cart import abandoning, checking_out
@@ -43,7 +46,7 @@ Patch = pytest.MonkeyPatch
 
 
 async def mix(shop: Shop) -> None:
-    await shop.mix(8)
+    await shop.mix(5)
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +58,7 @@ def some_payments_are_rejected(monkeypatch: Patch) -> None:
 async def test_the_application_as_it_is_is_green(replication: Replication) -> None:
     run = await run_of(mix, replication=replication, pieces=25)
     assert audit(run) == []
-    assert len(run.stories) > 15
+    assert len(run.stories) > 10
     assert any("0 saw no beginning" in text for text in checked(run))
 
 
@@ -175,6 +178,7 @@ def a_failed_payment_gives_nothing_back(patch: Patch) -> None:
 
 def a_failed_payment_gives_back_later(patch: Patch) -> None:
     """E7 is processed outside its transaction; in the end all is as it should be."""
+    patch.setattr(settings, "REJECTED", 100.0)
     release = stock.functions["release"].func
 
     async def later(ctx: Any, quantity: int) -> None:
@@ -463,6 +467,33 @@ async def prices_race(shop: Shop) -> None:
     await shop.cluster.advance(timedelta(minutes=2))
 
 
+async def replaced(shop: Shop) -> None:
+    """A product is replaced while a cart holds it, and the new one is bought at once."""
+    await shop.add(1, (1, 1), 1, session="old")
+    await shop.replace((1, 1))
+    await shop.checkout(request(1, checkout_id="old"))
+    await shop.buy(2, ((1, 1), 1))
+    await shop.set_price((1, 1), 7_77, "v0")
+    await shop.cluster.advance(timedelta(minutes=1))
+
+
+async def the_last_pieces(shop: Shop) -> None:
+    """Two customers buy all that there is, one after the other; neither pays."""
+    await shop.buy(1, ((1, 1), 3))
+    await shop.buy(2, ((1, 1), 3))
+    await shop.cluster.advance(timedelta(minutes=1))
+
+
+async def at_once(shop: Shop) -> None:
+    """All customers check out the same product at once."""
+    for number in range(3):
+        for customer_id in CUSTOMERS:
+            await shop.add(customer_id, (1, 1), 1, session=f"{customer_id}-{number}")
+        sent = [request(customer_id, checkout_id=f"{customer_id}-{number}") for customer_id in CUSTOMERS]
+        await asyncio.gather(*map(shop.checkout, sent))
+        await shop.cluster.advance(timedelta(0))
+
+
 async def retries(shop: Shop) -> None:
     """A refused checkout, and another one in time."""
     await shop.buy(1, ((1, 1), 999))
@@ -489,12 +520,13 @@ async def deliveries(shop: Shop) -> None:
 
 
 class Mutation(NamedTuple):
-    """What is broken, what must be red by it, and what brings it out."""
+    """What is broken, what must be red by it and what else may be, and what brings it out."""
 
     apply: Callable[[Patch], None]
     red_by: set[str]
     act: Act = mix
     options: dict[str, Any] = {}  # noqa: RUF012 - nobody writes to it
+    may_be: frozenset[str] = frozenset()
 
 
 OBJECT_LIKE: Final = copies_lag(lambda event: 9 if event.change % 3 == 1 else 0.5, guarded=False)
@@ -505,29 +537,37 @@ EVENTUAL: Final[dict[str, Any]] = {"replication": Replication.EVENTUAL}
 MUTATIONS: Final = {
     "ATOM: skip E6 to Customer": Mutation(a_payment_is_not_told_to_the_customer, {"ATOM", "S#4", "DEL"}),
     "COMM: Cart reads Product": Mutation(a_cart_reads_products, {"COMM"}),
-    "COMM: behind the graph": Mutation(a_cart_reads_products_behind_the_graph, {"COMM"}),
+    "COMM: behind the graph": Mutation(a_cart_reads_products_behind_the_graph, {"COMM", "ERR"}),
     "S#1: drop E1": Mutation(a_replacement_is_not_told_to_the_stock, {"S#1", "S#7"}),
-    "S#1: delay E1": Mutation(a_replacement_comes_to_the_stock_later, {"S#1", "S#7"}),
+    "S#1: delay E1": Mutation(a_replacement_comes_to_the_stock_later, {"S#1", "S#7"}, replaced),
     "S#2: drop the id check": Mutation(a_submission_is_not_known_by_its_id, {"S#2"}),
     "S#2: repeated as new": Mutation(a_repeated_submission_is_told_as_a_new_one, {"S#2"}),
     "S#2: an item in two orders": Mutation(a_cart_is_not_emptied, {"CART"}),
-    "S#3: no bound": Mutation(more_is_reserved_than_there_is, {"S#3", "S#7", "C.3"}, mix, {"pieces": 12}),
-    "S#3: confirm twice": Mutation(a_reservation_is_confirmed_twice, {"S#3", "S#7", "DEL"}),
-    "S#3: forget to release": Mutation(a_failed_payment_gives_nothing_back, {"S#3", "S#7"}),
+    "S#3: no bound": Mutation(
+        more_is_reserved_than_there_is, {"S#3", "S#7", "C.3"}, mix, {"pieces": 12}, frozenset({"ATOM", "ERR"})
+    ),
+    "S#3: confirm twice": Mutation(
+        a_reservation_is_confirmed_twice, {"S#3", "S#7", "DEL"}, at_once, {}, frozenset({"ATOM", "C.3"})
+    ),
+    "S#3: forget to release": Mutation(
+        a_failed_payment_gives_nothing_back, {"S#3", "S#7"}, mix, {}, frozenset({"C.3"})
+    ),
     "S#4: read, then write": Mutation(
         a_count_is_read_before_it_is_written, {"S#4", "ATOM", "DEL"}, two_payments_at_once
     ),
     "S#4: duplicate E9": Mutation(a_package_is_counted_twice, {"S#4", "ATOM", "DEL"}),
-    "S#5: stale price applied": Mutation(a_stale_price_is_applied, {"S#5"}),
-    "S#5: two read the same row": Mutation(a_price_is_written_to_what_was_read_before, {"S#5"}),
+    "S#5: stale price applied": Mutation(a_stale_price_is_applied, {"S#5"}, replaced),
+    "S#5: two read the same row": Mutation(a_price_is_written_to_what_was_read_before, {"S#5", "S#1"}),
     "S#6: ten shipments": Mutation(a_delivery_takes_ten_shipments, {"S#6"}),
     "S#6: string ordering": Mutation(a_delivery_sorts_by_text, {"S#6"}, deliveries),
-    "S#6: delivered again": Mutation(a_delivered_package_is_delivered_again, {"S#6", "DEL"}),
-    "S#7: E7 outside": Mutation(a_failed_payment_gives_back_later, {"S#7", "C.3"}, mix, {"pieces": 8}),
+    "S#6: delivered again": Mutation(a_delivered_package_is_delivered_again, {"S#6", "DEL", "ORD", "ATOM"}),
+    "S#7: E7 outside": Mutation(
+        a_failed_payment_gives_back_later, {"S#7"}, the_last_pieces, {"pieces": 3}, frozenset({"C.3"})
+    ),
     "ORD: end before E9": Mutation(a_shipment_ends_before_its_last_package, {"ORD", "LOG-c"}),
     "DEL: drop a message": Mutation(a_refusal_is_not_told_to_the_customer, {"DEL", "S#4"}),
     "R1: drop E0": Mutation(a_price_is_not_told_to_the_copy, {"R1", "TOGETHER"}, prices_race),
-    "R2: reorder": Mutation(OBJECT_LIKE, {"R2"}, prices_race, {**EVENTUAL, "promised": Replication.OBJECT}),
+    "R2: reorder": Mutation(OBJECT_LIKE, {"R2", "R1"}, prices_race, {**EVENTUAL, "promised": Replication.OBJECT}),
     "R3: streams apart": Mutation(UNEVEN, {"R3"}, prices_race, {**EVENTUAL, "promised": Replication.SELLER}),
     "TOGETHER: copies lag": Mutation(BEHIND, {"TOGETHER"}, prices_race, {**EVENTUAL, "promised": Replication.TOGETHER}),
     "SNAP: another moment": Mutation(a_board_is_of_another_moment, {"SNAP"}),
@@ -542,7 +582,7 @@ MUTATIONS: Final = {
     ),
     "PSP: not listened to": Mutation(the_provider_is_not_listened_to, {"PSP"}),
     "MONEY: freight by piece": Mutation(freight_is_paid_for_each_piece, {"MONEY"}),
-    "MONEY: uncapped voucher": Mutation(a_voucher_pays_more_than_its_line, {"MONEY"}),
+    "MONEY: uncapped voucher": Mutation(a_voucher_pays_more_than_its_line, {"MONEY", "SNAP"}),
     "C.2: retries": Mutation(a_retry_does_not_count, {"C.2"}, retries),
     "C.3: level": Mutation(low_stock_counts_what_is_reserved, {"C.3"}, mix, {"pieces": 12}),
     "ERR: an error nobody declares": Mutation(a_delivery_fails, {"ERR"}),
@@ -555,10 +595,18 @@ async def test_a_broken_rule_is_red(name: str, monkeypatch: Patch) -> None:
     mutation = MUTATIONS[name]
     mutation.apply(monkeypatch)
     run = await run_of(mutation.act, **{"pieces": 25, **mutation.options})
-    assert red(run) >= mutation.red_by, [str(each)[:300] for each in audit(run)[:20]]
+    found = red(run)
+    assert mutation.red_by <= found <= mutation.red_by | mutation.may_be, [str(each)[:300] for each in audit(run)[:20]]
 
 
-@pytest.mark.parametrize("act", [prices_race, retries, two_payments_at_once, deliveries])
+def test_every_criterion_has_a_broken_rule() -> None:
+    found = {criterion for mutation in MUTATIONS.values() for criterion in mutation.red_by}
+    assert found | {"BAL"} == set(Criterion)  # BAL is about the driver: a fault is planted in its mirror
+
+
+@pytest.mark.parametrize(
+    "act", [prices_race, replaced, at_once, the_last_pieces, retries, two_payments_at_once, deliveries]
+)
 async def test_what_brings_them_out_is_green_by_itself(act: Act) -> None:
     for replication in (Replication.TOGETHER, Replication.EVENTUAL):
         run = await run_of(act, replication=replication, pieces=25)

@@ -89,7 +89,7 @@ def test_one_product_never_goes_back() -> None:
 
 
 def test_a_price_that_comes_again_can_be_either_change() -> None:
-    """1, 2, 1: who sees 1 may have seen the first or the last one, and who then sees 2 gets the benefit of the doubt."""
+    """1, 2, 1: who sees 1 may have seen the first or the last one, so who then sees 2 is not blamed."""
     found = anomalies(run(("set", {X: 1}), ("set", {X: 2}), ("set", {X: 1}), ("see", {X: 1}), ("see", {X: 2})))
     assert (found.back, found.stale) == (0, 1)
 

@@ -115,9 +115,9 @@ class Shop:
         version = self.random.choice([self.product(key).version] * 4 + ["v0"])
         await self.set_price(key, self.random.randint(5_00, 60_00), version)
 
-    async def replace(self) -> None:
+    async def replace(self, key: tuple[int, int] | None = None) -> None:
         made = offer(self.random.randint(5_00, 60_00))
-        await self.ask(Kind.REPLACE, "product", self.random.choice(PRODUCTS), "replace", made, f"v{self.name()}")
+        await self.ask(Kind.REPLACE, "product", key or self.random.choice(PRODUCTS), "replace", made, f"v{self.name()}")
 
     # One by one --------------------------------------------------------------------------------------------
 
