@@ -13,10 +13,13 @@ from benchmarks.marketplace.driving.witness import record_of
 from benchmarks.marketplace.events import transaction_mark
 from benchmarks.marketplace.record import Ended, Kind, MarkSeen, Record
 from styx.client.base import Client
+from styx.model.event_seen import END
 
 PATIENCE_SECONDS: Final = 60.0
 """How long the marks of answered checkouts are waited for, from the last one that came."""
 POLL_SECONDS: Final = 0.1
+PAUSE_SECONDS: Final = 0.5
+"""Until the log of marks is read again after it was cut off."""
 
 
 class Marks:
@@ -29,11 +32,17 @@ class Marks:
         self._last_s = 0.0
 
     async def watch(self, client: Client) -> None:
-        """See `Attendant.watch`."""
+        """See `Attendant.watch`. While the deployment is away it tries again, and goes on where it was."""
         self._client = client
-        async with client.events(transaction_mark, after="end") as marks:
-            async for seen in marks:
-                self._take(seen.value.tid, seen.value.status, time.monotonic_ns() // 1000)
+        cursor = END
+        while True:
+            try:
+                async with client.events(transaction_mark, after=cursor) as marks:
+                    async for seen in marks:
+                        cursor = seen.cursor
+                        self._take(seen.value.tid, seen.value.status, time.monotonic_ns() // 1000)
+            except OSError:
+                await asyncio.sleep(PAUSE_SECONDS)
 
     async def settle(self, witnesses: list[Any]) -> None:
         """See `Attendant.settle`: every order has been paid or not. Raises `TimeoutError` if one stays open."""

@@ -5,6 +5,7 @@ are. A mix is a TOML file: one of `mixes/`, by its name, or any other one, by it
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -64,10 +65,10 @@ class Mix(Struct, frozen=True, forbid_unknown_fields=True):
     skew: Skew = Skew()
 
     @property
-    def planned(self) -> dict[Kind, float]:
+    def planned(self) -> Mapping[str, float]:
         """The shares, with a sum of 1."""
         whole = sum(self.shares.values())
-        return {kind: share / whole for kind, share in self.shares.items() if share}
+        return {kind.value: share / whole for kind, share in self.shares.items() if share}
 
 
 def read_mix(name: str) -> Mix:

@@ -5,7 +5,7 @@ sessions, when payments had ended, and each epoch by itself. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from benchmarks.marketplace.answers import CheckoutOutcome, PriceOutcome
@@ -63,11 +63,11 @@ def report_of(record: Record, epoch_s: float) -> Report:
     return Report(sent, ended, sorted(paid_us), _epochs(spans, epoch_s))
 
 
-def lines_of(report: Report, planned: dict[Kind, float], warm_up_s: float, epoch_s: float) -> list[str]:
+def lines_of(report: Report, planned: Mapping[str, float], warm_up_s: float, epoch_s: float) -> list[str]:
     """The lines of a summary."""
     whole = max(report.sent.total(), 1)
     shares = ", ".join(
-        f"{kind.value} {report.sent[kind] / whole:.2%} (planned {share:.2%})" for kind, share in planned.items()
+        f"{kind} {report.sent[Kind(kind)] / whole:.2%} (planned {share:.2%})" for kind, share in planned.items()
     )
     ended = ", ".join(f"{report.ended[word]} {word}" for word in sorted(report.ended)) or "nothing"
     lines = [f"shares       {shares}", f"ended        {ended}"]
@@ -76,7 +76,7 @@ def lines_of(report: Report, planned: dict[Kind, float], warm_up_s: float, epoch
         lines.append(f"paid         {len(report.paid_us)} checkouts, from submission to mark: {figures}")
     for number, epoch in enumerate(report.epochs):
         warm = " (warm-up)" if number * epoch_s < warm_up_s else ""
-        kinds = ", ".join(f"{count / epoch_s:.0f} {kind.value}" for kind, count in sorted(epoch.answered.items()))
+        kinds = ", ".join(f"{count / epoch_s:.1f} {kind.value}" for kind, count in sorted(epoch.answered.items()))
         lines.append(
             f"epoch {number + 1:<6} {epoch.answered.total() / epoch_s:.1f}/s  p50 {_ms(at_share(epoch.latencies, 50))}"
             f"  p99 {_ms(at_share(epoch.latencies, 99))}  ({kinds}){warm}"

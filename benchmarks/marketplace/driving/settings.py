@@ -68,7 +68,7 @@ class Settings:
             good = value is None or 0 <= value <= STEEPEST
             require(good, f"--{name.replace('_', '-')} is an exponent from 0 to {STEEPEST:g}, got {value}")
         require(self.epoch > 0, f"--epoch is a number of seconds above 0, got {self.epoch}")
-        assert self.mixed
+        read_mix(self.mix)
 
     @cached_property
     def mixed(self) -> Mix:
@@ -109,7 +109,7 @@ class Settings:
         return {
             **options,
             "title": mix.title,
-            "planned": {kind.value: share for kind, share in mix.planned.items()},
+            "planned": dict(mix.planned),
             "carts": msgspec.to_builtins(mix.carts),
             "skew": msgspec.to_builtins(mix.skew),
             "application": {

@@ -57,10 +57,10 @@ def _sizes(settings: Settings) -> Counter[str]:
     selling: set[int] = set()
     for each in orders.preloaded(settings):
         lines, sellers = len(each.lines), each.sellers
-        for table in (checkouts, orders_table, payments, shipments):
-            found[table.name] += 1
-        for table in (order_items, packages):
-            found[table.name] += lines
+        for name in (checkouts.name, orders_table.name, payments.name, shipments.name):
+            found[name] += 1
+        for name in (order_items.name, packages.name):
+            found[name] += lines
         found[order_history.name] += len(orders.order_history(settings, each))
         found[cards.name] += len(orders.cards(settings, each))
         if not each.delivered:

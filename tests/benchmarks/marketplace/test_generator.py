@@ -23,7 +23,7 @@ from tests.benchmarks.marketplace.answering import SMALL, Driven, Pretended, abo
 
 
 def settings(mix: str = "a", **given: Any) -> Settings:
-    values = {"size": 0.005, "products_per_seller": 5, "orders": 0, "mix": mix}
+    values: dict[str, Any] = {"size": 0.005, "products_per_seller": 5, "orders": 0, "mix": mix}
     return Settings(**values | given)
 
 
@@ -85,7 +85,8 @@ def test_quantities_vouchers_and_payments_are_as_the_mix_says() -> None:
 
 
 def test_no_customer_has_two_sessions_at_once() -> None:
-    driven, open_one = Driven(settings("checkout-only"), level=20), {}
+    driven = Driven(settings("checkout-only"), level=20)
+    open_one: dict[int, Any] = {}
     seen: list[tuple[int, str]] = []
     reply = driven.shop.reply
 

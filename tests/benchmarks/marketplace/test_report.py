@@ -76,8 +76,8 @@ def test_epochs_are_whole_ones_by_the_time_of_the_answers() -> None:
     assert epochs[3].latencies == [10_000, 700_000]
     lines = [line for line in lines_of(report_of(RECORD, 2.0), {}, 2.0, 2.0) if line.startswith("epoch")]
     assert lines == [
-        "epoch 1      1.5/s  p50 10.0 ms  p99 10.0 ms  (2 checkout) (warm-up)",
-        "epoch 2      2.0/s  p50 10.0 ms  p99 700.0 ms  (0 dashboard, 1 delivery, 0 price)",
+        "epoch 1      1.5/s  p50 10.0 ms  p99 10.0 ms  (1.5 checkout) (warm-up)",
+        "epoch 2      2.0/s  p50 10.0 ms  p99 700.0 ms  (0.5 dashboard, 1.0 delivery, 0.5 price)",
     ]
 
 
