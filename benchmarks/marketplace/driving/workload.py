@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,13 +10,14 @@ from benchmarks.driver.attendant import Attendant
 from benchmarks.driver.result import Result
 from benchmarks.driver.workload import Audit, Generator, Loading
 from benchmarks.marketplace.app import app
-from benchmarks.marketplace.driving.auditing import audited
+from benchmarks.marketplace.audit.driven import audited
 from benchmarks.marketplace.driving.generator import MarketplaceGenerator
 from benchmarks.marketplace.driving.marks import Marks
 from benchmarks.marketplace.driving.report import lines_of, report_of
 from benchmarks.marketplace.driving.settings import Settings
 from benchmarks.marketplace.driving.witness import record_of
 from benchmarks.marketplace.population.whole import initial
+from benchmarks.marketplace.provider.own import read_book
 from styx.client.base import Client
 
 
@@ -53,4 +55,5 @@ class Marketplace:
 
     async def audit(self, client: Client, witnesses: list[Any]) -> Audit:
         """See `Workload.audit`."""
-        return await audited(client, witnesses, self._provider)
+        book = await asyncio.to_thread(read_book, self._provider) if self._provider else None
+        return await audited(client, self.app, self.initial(), record_of(witnesses), book)
