@@ -1,7 +1,7 @@
 """The audit behind a run of the driver: it waits until nothing is under way, reads all, and judges.
 
-Calls for later go on while it reads, such as those that look for abandoned carts. So it reads the logs before and
-behind the state, and begins again if something was told in between.
+Calls for later go on while it reads, such as those that look for abandoned carts. So it reads the logs and the state
+again and again, until two readings agree.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from benchmarks.marketplace.audit.run import Run, Terms
 from benchmarks.marketplace.audit.state import State
 from benchmarks.marketplace.record import Charge, Record
 from benchmarks.marketplace.services.cart.replica import Replication
+from benchmarks.marketplace.services.cart.rows import checkouts
 from benchmarks.marketplace.services.customer.rows import customer
 from benchmarks.marketplace.services.product.rows import product
 from benchmarks.marketplace.services.seller.rows import seller
@@ -49,7 +50,7 @@ def loaded_state(loadings: Iterable[Loading]) -> State:
     for loading in loadings:
         if loading.table is None:
             for key, value in loading.pairs:
-                made.put_value(loading.operator, key, value)
+                made.put_value(loading.operator.name, key, value)
             continue
         rows: dict[object, list[object]] = {}
         for key, row in loading.pairs:
@@ -59,7 +60,7 @@ def loaded_state(loadings: Iterable[Loading]) -> State:
     return made
 
 
-async def audited(
+async def judged(
     client: Client,
     app: App,
     loadings: Iterable[Loading],
@@ -91,27 +92,43 @@ async def audited(
 
 
 async def _settled(client: Client, before: State, terms: Terms) -> tuple[History, State]:
-    """Logs and state between which nothing was told. Raises `CannotRead`."""
-    why = ""
+    """Logs and state between which nothing was told. If checkouts stay without their end, or copies differ for good, it
+    gives them as they are: the criteria say of which ones. Raises `CannotRead`.
+    """
+    history, after, told = await history_of(client), await _state(client, before), True
+    _check_whole(history, before, after)
     for _ in range(ATTEMPTS_MAX):
-        history = await history_of(client)
-        waiting = history.count(events.reserve_stock) - history.count(events.transaction_mark)
-        if waiting:
-            why = f"{waiting} checkouts have no mark"
-        else:
-            after = await _state(client, before)
-            again = await history_of(client)
-            copies = Run(before=before, after=after, history=again, terms=terms)
-            if any(history.count(event) != again.count(event) for event in events.EVENTS):
-                why = "events are told while it reads"
-            elif next(differing_copies(copies), None) is not None and terms.replication is not Replication.TOGETHER:
-                why = "copies still follow their products"
-            else:
-                return again, after
+        again, then = await history_of(client), await _state(client, before)
+        told = any(history.count(event) != again.count(event) for event in events.EVENTS)
+        history, after = again, then
+        if not told and not _awaits(Run(before=before, after=after, history=history, terms=terms)):
+            break
         await asyncio.sleep(PAUSE_S)
-    if why.startswith(("copies", "1 check")) or "no mark" in why:
-        return history, await _state(client, before)  # for good: the criteria say of which ones
-    raise CannotRead(f"{why}, {ATTEMPTS_MAX} times: audit again when nothing is under way, or audit a snapshot")
+    if told:
+        raise CannotRead(
+            f"events were told between any two of {ATTEMPTS_MAX} readings: audit again when nothing is under way, or "
+            "audit a snapshot"
+        )
+    return history, after
+
+
+def _awaits(run: Run) -> bool:
+    """Whether something is under way that will be told, or copies still follow their products."""
+    if run.history.count(events.reserve_stock) != run.history.count(events.transaction_mark):
+        return True
+    return next(differing_copies(run), None) is not None
+
+
+def _check_whole(history: History, before: State, after: State) -> None:
+    """The logs must reach back to what was loaded. Raises `CannotRead`."""
+    loaded = {(customer, row.checkout_id) for customer, row in before.all_rows(checkouts)}
+    made = [row.at for customer, row in after.all_rows(checkouts) if (customer, row.checkout_id) not in loaded]
+    first = next(iter(history.of(events.reserve_stock)), None)
+    if len(made) > history.count(events.reserve_stock) and (first is None or first.time > min(made)):
+        raise CannotRead(
+            f"the logs have {history.count(events.reserve_stock)} of {len(made)} checkouts, and lack the first ones: "
+            "they were released, or what is there was loaded with other options. Load anew, and audit within a week"
+        )
 
 
 async def _state(client: Client, before: State) -> State:

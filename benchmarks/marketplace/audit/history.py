@@ -99,7 +99,7 @@ class _Topic:
         self._rest: list[Told[Any]] = []
         self._encode = msgspec.msgpack.Encoder().encode
         kind = tuple[tuple[int, int, int], str, datetime, int | list[int], event.type]  # type: ignore[name-defined]
-        self._decode = msgspec.msgpack.Decoder(list[kind]).decode  # type: ignore[valid-type]
+        self._decode = msgspec.msgpack.Decoder(list[kind]).decode
 
     def add(self, told: Told[Any]) -> None:
         self.count += 1

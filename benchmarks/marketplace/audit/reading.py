@@ -31,7 +31,7 @@ from styx.snapshot.load import read_states
 from styx.snapshot.manifest import newest_first, read_manifests
 from styx.state.table import NEWEST
 from styx.store.base import Store
-from styx.values.codec import dec_hook
+from styx.values.custom_types import dec_hook
 
 OF_CUSTOMERS: Final = (
     *(items, checkouts, failures, counts, orders, order_items, order_history),

@@ -10,7 +10,8 @@ from benchmarks.driver.attendant import Attendant
 from benchmarks.driver.result import Result
 from benchmarks.driver.workload import Audit, Generator, Loading
 from benchmarks.marketplace.app import app
-from benchmarks.marketplace.audit.driven import audited
+from benchmarks.marketplace.audit.driven import judged
+from benchmarks.marketplace.driving.auditing import audited
 from benchmarks.marketplace.driving.generator import MarketplaceGenerator
 from benchmarks.marketplace.driving.marks import Marks
 from benchmarks.marketplace.driving.report import lines_of, report_of
@@ -54,6 +55,8 @@ class Marketplace:
         return lines_of(report, self._options.mixed.planned, result.plan.warm_up_s, epoch_s)
 
     async def audit(self, client: Client, witnesses: list[Any]) -> Audit:
-        """See `Workload.audit`."""
+        """See `Workload.audit`: what clients were told, and all criteria."""
+        told = await audited(client, witnesses, self._provider)
         book = await asyncio.to_thread(read_book, self._provider) if self._provider else None
-        return await audited(client, self.app, self.initial(), record_of(witnesses), book)
+        whole = await judged(client, self.app, self.initial(), record_of(witnesses), book)
+        return Audit([*told.checked, *whole.checked], [*told.violations, *whole.violations])

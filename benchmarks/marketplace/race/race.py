@@ -92,7 +92,7 @@ class Race:
     async def _sessions(self) -> None:
         while self._left > 0:
             self._left -= 1
-            name = f"race-{self._left}"
+            name = f"race-{self._next()}"
             keys = self._random.sample(PRODUCTS, self._random.randint(1, 3))
             await asyncio.gather(*(self._add(key, name) for key in keys))
             sent = _submission(name)
@@ -235,7 +235,7 @@ def _loadings() -> list[Loading]:
     buyer = Customer(*["x"] * 13)
     return [
         Loading(product, len(products), products),
-        Loading(app.operators["replica"], len(copies), copies),  # type: ignore[arg-type]
+        Loading(app.operators["replica"], len(copies), copies),
         Loading(stock, len(pieces), pieces, stock_items),
         Loading(customer, 1, [(CUSTOMER, buyer)]),
         Loading(customer, 1, [(CUSTOMER, CustomerCounts(CUSTOMER))], counts),
@@ -247,7 +247,9 @@ def _product(key: tuple[int, int], version: str, price: int) -> Product:
 
 
 def _submission(name: str) -> CustomerCheckout:
-    texts = dict.fromkeys(("first_name", "last_name", "street", "complement", "city", "state", "zip_code"), "x")
+    texts: dict[str, Any] = dict.fromkeys(
+        ("first_name", "last_name", "street", "complement", "city", "state", "zip_code"), "x"
+    )
     return CustomerCheckout(customer_id=CUSTOMER, checkout_id=name, payment_type=PaymentType.BOLETO, **texts)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from benchmarks.marketplace import events
 from benchmarks.marketplace.audit.criteria.archiving import once
 from benchmarks.marketplace.audit.run import Run
+from benchmarks.marketplace.audit.stories import OrderKey, Step
 from benchmarks.marketplace.audit.violation import Criterion, Violation
 from benchmarks.marketplace.services.order.rows import order_history, order_items, orders
 
@@ -15,7 +16,7 @@ def violations(run: Run) -> Iterator[Violation]:
     """Joins the archive with the orders' ends, and with what the service still has of them."""
     if not run.terms.archive:
         return
-    found = {}
+    found: dict[OrderKey, list[Step]] = {}
     for told in run.history.of(events.order_archived):
         found.setdefault((told.value.customer_id, told.value.order.order_id), []).append((told.place, told.id))
     ended = {key: story.end for key, story in run.stories.items() if story.end is not None}

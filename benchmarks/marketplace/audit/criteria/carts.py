@@ -141,4 +141,5 @@ def _agrees(item: RequestedItem, put: Put) -> bool:
 def _cost(item: Any) -> int:
     """What the customer pays for the line without freight, by the benchmark's definition."""
     total: int = item.unit_price * item.quantity
-    return total - min(total, item.voucher + item.price_discount)
+    paid: int = total - min(total, item.voucher + item.price_discount)
+    return paid

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 
 from benchmarks.marketplace import events, settings
 from benchmarks.marketplace.app import app
+from benchmarks.marketplace.audit import driven
 from benchmarks.marketplace.audit.audit import audit, checked
-from benchmarks.marketplace.audit.driven import audited
+from benchmarks.marketplace.audit.driven import judged
+from benchmarks.marketplace.audit.history import History
 from benchmarks.marketplace.audit.reading import (
     CannotRead,
     calls_of,
@@ -33,7 +36,7 @@ from styx.client.base import Client
 from styx.embedded_engine.storage import OBJECTS_NAME
 from styx.store.directory import DirectoryStore
 from tests.benchmarks.marketplace.audit.workload import EXTRA_SELLERS, Shop, Unchecked
-from tests.benchmarks.marketplace.shop import CUSTOMERS, load
+from tests.benchmarks.marketplace.shop import CUSTOMERS, item, load, request
 
 pytestmark = pytest.mark.anyio
 
@@ -110,13 +113,13 @@ async def test_a_run_of_the_driver_is_audited_with_what_it_loaded(monkeypatch: p
             await _load(cluster, loading)
         for number in range(12):
             await cluster.call("shipment", 0, "update_delivery", f"d{number}")
-        found = await audited(cluster, app, initial(app, chosen), Record(), None, complete=True)
+        found = await judged(cluster, app, initial(app, chosen), Record(), None, complete=True)
         assert found.violations == []
         assert "60 orders" in found.checked[0]
         (row,) = cluster.rows(orders, 1)[:1]
         row.total_invoice += 1
         await cluster.load_rows(orders, [(1, row)], replace=True)
-        found = await audited(cluster, app, initial(app, chosen), Record(), None, complete=True)
+        found = await judged(cluster, app, initial(app, chosen), Record(), None, complete=True)
         assert any(text.startswith("MONEY: order (1, 1): found total_invoice") for text in found.violations)
 
 
@@ -142,3 +145,29 @@ async def test_the_logs_are_read_whole_and_counted() -> None:
         assert audit(run) == []
         assert "criteria on" in checked(run)[0]
         assert ("cart.checkout", "order.place") in run.calls
+
+
+async def test_logs_that_lack_the_first_events_are_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = Settings(size=0.002, orders=0)
+    async with Unchecked(app, None, 16, None, 3600.0) as cluster:
+        for loading in initial(app, chosen):
+            await _load(cluster, loading)
+        key = (1, 1)
+        shown = cluster.entity("product", key)
+        for number in range(3):
+            bought = item(*key, version=shown.version, unit_price=shown.price)
+            await cluster.call("cart", 1, "add_item", bought)
+            await cluster.call("cart", 1, "checkout", request(1, checkout_id=f"c{number}"))
+        await cluster.advance(timedelta(0))
+        assert (await judged(cluster, app, initial(app, chosen), Record(), None)).violations == []
+
+        async def cut(client: Client) -> History:
+            whole, made = await history_of(client), History()
+            for event in events.EVENTS:
+                for told in list(whole.of(event))[1:]:
+                    made.add(event, told)
+            return made
+
+        monkeypatch.setattr(driven, "history_of", cut)
+        (why,) = (await judged(cluster, app, initial(app, chosen), Record(), None)).violations
+        assert why.startswith("unread: the audit ended early: the logs have 2 of 3 checkouts, and lack the first ones")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import pytest
@@ -53,10 +54,9 @@ def _told(epoch: int, value: object) -> Told[object]:
 
 
 def _buyer(number: int) -> Buyer:
-    texts = dict.fromkeys(Buyer.__struct_fields__, "")
-    return Buyer(
-        **texts | {"customer_id": 1, "checkout_id": f"c{number}", "payment_type": PaymentType.BOLETO, "installments": 1}
-    )  # type: ignore[arg-type]
+    texts: dict[str, Any] = dict.fromkeys(Buyer.__struct_fields__, "")
+    known = {"customer_id": 1, "checkout_id": f"c{number}", "payment_type": PaymentType.BOLETO, "installments": 1}
+    return Buyer(**{**texts, **known})
 
 
 def test_what_is_seen_at_once_is_no_anomaly() -> None:

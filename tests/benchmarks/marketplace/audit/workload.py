@@ -163,7 +163,10 @@ class Shop:
                 continue
             found: Any = asked.result_as(PriceResult if asked.kind is Kind.PRICE else Product)
             if asked.key not in believed or believed[asked.key][0] < found.change:
-                believed[asked.key] = (found.change, Mirrored(*asked.key, found.price, found.version, True))
+                believed[asked.key] = (
+                    found.change,
+                    Mirrored(asked.key[0], asked.key[1], found.price, found.version, True),
+                )
         return [mirrored for _, mirrored in believed.values()]
 
 
