@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -25,8 +24,7 @@ def main(words: list[str] | None = None) -> int:
         rate = counts.checkouts / (time.monotonic() - began_s)
         print(f"{counts.checkouts} checkouts, {rate:.0f}/s: {counts.orders} orders", file=sys.stderr, flush=True)
 
-    with tempfile.TemporaryDirectory(prefix="styx-race-", dir=options.directory) as directory:
-        race, run = asyncio.run(raced(options.checkouts, options.seed, Path(directory), tell))
+    race, run = asyncio.run(raced(options.checkouts, options.seed, options.directory, tell))
     seconds, counts = time.monotonic() - began_s, race.counts
     print(f"race         {counts.checkouts} checkouts of one cart in {seconds:.0f} s, each sent twice at once")
     print(f"ended        {counts.orders} orders, {counts.refused} with nothing in stock, {counts.repeated} repetitions")

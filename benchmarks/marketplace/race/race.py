@@ -1,7 +1,7 @@
-"""One cart that is checked out many times, each submission sent twice at once, while its products change all the time.
+"""One cart that is checked out many times, each submission sent twice at once, together with changes of its products.
 
-All clients are in this process, with an embedded engine; each request is recorded for the audit. Several sessions of
-the cart are under way at once, so they also race with each other.
+All clients are in this process, with an embedded engine; each request is recorded for the audit. Two sessions of the
+cart are under way at once, so they also race with each other: one may find the cart emptied by the other.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,7 +36,7 @@ from styx.messages import Reply
 CUSTOMER: Final = 1
 SELLERS: Final = (1, 2)
 PRODUCTS: Final = [(seller, number) for seller in SELLERS for number in (1, 2, 3)]
-SESSIONS: Final = 8
+SESSIONS: Final = 2
 """Sessions of the cart that are under way at once."""
 PIECES: Final = 40
 """In stock at first, and of each restocking: little, so that checkouts race for the last ones."""
@@ -66,7 +66,6 @@ class Race:
         self._number = 0
         self._open: list[Asked] = []
         self._chunks: list[bytes] = []
-        self._ended = False
         self.counts = Counts()
         self.kinds: Counter[Kind] = Counter()
 
@@ -74,11 +73,7 @@ class Race:
         """Runs to the end; payments may still be under way."""
         for key in PRODUCTS:
             self._shown[key] = _product(key, "v0", 20_00)
-        changing = [asyncio.ensure_future(act()) for act in (self._prices, self._prices, self._replacements)]
-        changing += [asyncio.ensure_future(act()) for act in (self._deletions, self._restocking, self._deliveries)]
         await asyncio.gather(*(self._sessions() for _ in range(SESSIONS)))
-        self._ended = True
-        await asyncio.gather(*changing)
 
     def record(self) -> Record:
         """All requests."""
@@ -94,11 +89,12 @@ class Race:
             self._left -= 1
             name = f"race-{self._next()}"
             keys = self._random.sample(PRODUCTS, self._random.randint(1, 3))
-            await asyncio.gather(*(self._add(key, name) for key in keys))
+            await asyncio.gather(*(self._add(key, name) for key in keys), *self._changes())
             sent = _submission(name)
-            one, other = await asyncio.gather(
+            one, other, *_ = await asyncio.gather(
                 self._ask(Kind.CHECKOUT, "cart", CUSTOMER, "checkout", sent, session=name),
                 self._ask(Kind.CHECKOUT_AGAIN, "cart", CUSTOMER, "checkout", sent, session=name),
+                *self._changes(),
             )
             self._count(one, other)
 
@@ -123,30 +119,40 @@ class Race:
         )
         await self._ask(Kind.ADD, "cart", CUSTOMER, "add_item", bought, session=session)
 
-    async def _prices(self) -> None:
-        while not self._ended:
-            key = self._random.choice(PRODUCTS)
-            shown = self._shown[key]
-            reply = await self._ask(
-                Kind.PRICE, "product", key, "set_price", self._random.randint(10_00, 30_00), shown.version
-            )
-            if reply.error is None:
-                result = msgspec.convert(reply.result, PriceResult)
-                if result.outcome is PriceOutcome.UPDATED and self._shown[key].version == result.version:
-                    self._shown[key] = _product(key, result.version, result.price)
+    def _changes(self) -> list[Coroutine[Any, Any, Any]]:
+        """What races with a step of a session: each kind by its chance."""
+        kinds = (
+            (self._price, 0.9),
+            (self._replacement, 0.3),
+            (self._deletion, 0.15),
+            (self._restocking, 0.15),
+            (self._delivery, 0.8),
+        )
+        return [act() for act, chance in kinds if self._random.random() < chance]
 
-    async def _replacements(self) -> None:
-        while not self._ended:
-            await self._replace(self._random.choice(PRODUCTS))
-            await asyncio.sleep(0.01)
+    async def _price(self) -> None:
+        key = self._random.choice(PRODUCTS)
+        version, price = self._shown[key].version, self._random.randint(10_00, 30_00)
+        reply = await self._ask(Kind.PRICE, "product", key, "set_price", price, version)
+        if reply.error is None:
+            result = msgspec.convert(reply.result, PriceResult)
+            if result.outcome is PriceOutcome.UPDATED and self._shown[key].version == result.version:
+                self._shown[key] = _product(key, result.version, result.price)
 
-    async def _deletions(self) -> None:
+    async def _replacement(self) -> None:
+        await self._replace(self._random.choice(PRODUCTS))
+
+    async def _deletion(self) -> None:
         """A product goes, and another one takes its place."""
-        while not self._ended:
-            key = self._random.choice(PRODUCTS)
-            await self._ask(Kind.WITHDRAW, "product", key, "delete")
-            await self._replace(key)
-            await asyncio.sleep(0.02)
+        key = self._random.choice(PRODUCTS)
+        await self._ask(Kind.WITHDRAW, "product", key, "delete")
+        await self._replace(key)
+
+    async def _restocking(self) -> None:
+        await self._ask(Kind.RESTOCK, "stock", self._random.choice(PRODUCTS), "restock", PIECES)
+
+    async def _delivery(self) -> None:
+        await self._ask(Kind.DELIVERY, "shipment", 0, "update_delivery", f"d{self._next()}")
 
     async def _replace(self, key: tuple[int, int]) -> None:
         version, price = f"v{self._next()}", self._random.randint(10_00, 30_00)
@@ -155,15 +161,6 @@ class Race:
         reply = await self._ask(Kind.REPLACE, "product", key, "replace", offer, version)
         if reply.error is None:
             self._shown[key] = made
-
-    async def _restocking(self) -> None:
-        while not self._ended:
-            await self._ask(Kind.RESTOCK, "stock", self._random.choice(PRODUCTS), "restock", PIECES)
-            await asyncio.sleep(0.02)
-
-    async def _deliveries(self) -> None:
-        while not self._ended:
-            await self._ask(Kind.DELIVERY, "shipment", 0, "update_delivery", f"d{self._next()}")
 
     # Requests ----------------------------------------------------------------------------------------------
 
@@ -202,9 +199,9 @@ class Race:
 
 
 async def raced(
-    checkouts: int, seed: int, directory: Path, tell: Callable[[Counts], None] = lambda counts: None
+    checkouts: int, seed: int, directory: Path | None = None, tell: Callable[[Counts], None] = lambda counts: None
 ) -> tuple[Race, Run]:
-    """Runs a race on an engine in a new directory, and reads what is to be audited."""
+    """Runs a race on an engine in a new directory, or in memory, and reads what is to be audited."""
     loadings = _loadings()
     async with styx.embedded(app, directory, n_slots=16, keep_log=True, snapshot_interval=KEPT_SECONDS) as client:
         for loading in loadings:
