@@ -11,7 +11,6 @@ from benchmarks.driver.result import Result
 from benchmarks.driver.workload import Audit, Generator, Loading
 from benchmarks.marketplace.app import app
 from benchmarks.marketplace.audit.driven import judged
-from benchmarks.marketplace.driving.auditing import audited
 from benchmarks.marketplace.driving.generator import MarketplaceGenerator
 from benchmarks.marketplace.driving.marks import Marks
 from benchmarks.marketplace.driving.report import lines_of, report_of
@@ -55,8 +54,6 @@ class Marketplace:
         return lines_of(report, self._options.mixed.planned, result.plan.warm_up_s, epoch_s)
 
     async def audit(self, client: Client, witnesses: list[Any]) -> Audit:
-        """See `Workload.audit`: what clients were told, and all criteria."""
-        told = await audited(client, witnesses, self._provider)
+        """See `Workload.audit`."""
         book = await asyncio.to_thread(read_book, self._provider) if self._provider else None
-        whole = await judged(client, self.app, self.initial(), record_of(witnesses), book)
-        return Audit([*told.checked, *whole.checked], [*told.violations, *whole.violations])
+        return await judged(client, self.app, self.initial(), record_of(witnesses), book)

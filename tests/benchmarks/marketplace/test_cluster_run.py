@@ -30,5 +30,4 @@ def test_a_worker_dies_and_is_replaced(tmp_path: Path) -> None:
     assert {KILLED, REPLACED} <= {mark.what for mark in result.marks}
     assert result.audit is not None
     assert result.audit.violations == []
-    assert "products that were changed" in shown
-    assert "each order has one, of its sum" in shown
+    assert "criteria on" in shown

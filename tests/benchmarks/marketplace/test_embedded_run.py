@@ -55,7 +55,7 @@ def test_a_run_with_a_provider_that_declines_passes_its_audit(tmp_path: Path) ->
     assert result.answered.count == 60, "steps are no transactions"
     assert result.settings["application"]["provider"]
     assert "ABORT" in shown, "a third of the payments was declined"
-    assert "charges of the provider: each order has one, of its sum" in shown
+    assert re.search(r"audit +\d+ criteria on \d+ orders", shown)
     assert re.search(r"shares       checkout \d+\.\d\d% \(planned 30\.00%\), delivery", shown)
     assert sum(line.startswith("epoch") for line in shown.splitlines()) >= 3
 
@@ -87,7 +87,7 @@ def test_data_that_stays_is_loaded_run_on_and_audited_apart(tmp_path: Path) -> N
     (tmp_path / "witness").write_bytes(msgspec.msgpack.encode(file))
     status, shown = run("audit", small, data, witness)
     assert status == 1, "a seller was told another price"
-    assert "the last acknowledged change made it" in shown
+    assert "VIOLATION    BAL: product" in shown
 
 
 def test_wrong_options_are_refused_before_anything_starts() -> None:

@@ -1,4 +1,6 @@
-"""S#2: a submission has one order at most, however often it is sent, and it gets the same answer each time."""
+"""S#2: a submission has one order at most, however often it is sent, and gets the same answer each time: the order that
+is there.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,18 @@ def violations(run: Run) -> Iterator[Violation]:
         for (customer, checkout_id), count in counts.items():
             if count > 1:
                 yield Violation(Criterion.S2, _name(customer, checkout_id), f"{count} {kind}", "one at most")
-    yield from _answers(run)
+    placed = {(customer, row.checkout_id): row.order_id for customer, row in run.after.all_rows(orders)}
+    yield from _answers(run, placed)
 
 
 def _requested(run: Run) -> Iterator[Any]:
     return run.history.of(events.reserve_stock)
 
 
-def _answers(run: Run) -> Iterator[Violation]:
-    """The first answer is the only one that is no repetition, and all others say the same."""
+def _answers(run: Run, placed: dict[tuple[int, str], int]) -> Iterator[Violation]:
+    """The first answer is the only one that is no repetition, and all others say the same: the order that is `placed`,
+    or none.
+    """
     first: dict[tuple[int, str], tuple[Any, int]] = {}
     fresh: Counter[tuple[int, str]] = Counter()
     for asked in run.record:
@@ -48,6 +53,11 @@ def _answers(run: Run) -> Iterator[Violation]:
         elif asked.ended is Ended.ABORTED and name in first and asked.sent_us > first[name][1]:
             expected = f"{_answer(first[name][0])}, as it was answered before it was sent again"
             yield Violation(Criterion.S2, _name(*name), f"refused by {asked.error}", expected)
+    for name, (known, _) in first.items():
+        there = placed.get(name)
+        if known[1] != there:
+            expected = "no order, as there is none" if there is None else f"order {there}, which is there"
+            yield Violation(Criterion.S2, _name(*name), _answer(known), expected)
     for name, count in fresh.items():
         if count > 1:
             yield Violation(Criterion.S2, _name(*name), f"{count} answers that are no repetition", "one")

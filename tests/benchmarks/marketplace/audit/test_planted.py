@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -13,10 +14,11 @@ import msgspec
 import pytest
 
 from benchmarks.marketplace import events, settings
+from benchmarks.marketplace.audit.asked import submitted
 from benchmarks.marketplace.audit.audit import VIOLATIONS_MAX, audit
 from benchmarks.marketplace.audit.run import Run
 from benchmarks.marketplace.audit.violation import Criterion
-from benchmarks.marketplace.record import Charge, Ended, Kind, Place
+from benchmarks.marketplace.record import Asked, Charge, Ended, Kind, Place
 from benchmarks.marketplace.services.cart.replica import Replication
 from benchmarks.marketplace.services.cart.rows import checkouts
 from benchmarks.marketplace.services.customer.rows import counts
@@ -128,6 +130,18 @@ def wrong_mirror(run: Run) -> Run:
     return replace(run, mirror=[mirrored, *run.mirror[1:]])
 
 
+@cache
+def submissions() -> Counter[str]:
+    """How often each checkout id was sent."""
+    return Counter(submitted(each).checkout_id for each in sound().record if each.kind is Kind.CHECKOUT)
+
+
+def told_alone(each: Asked) -> bool:
+    """A submission that was accepted, and never sent again."""
+    accepted = of_kind(Kind.CHECKOUT)(each) and each.result["outcome"] == "ACCEPTED"
+    return accepted and submissions()[submitted(each).checkout_id] == 1
+
+
 def wrong_board(each: Any) -> Any:
     board = each.result[0] | {"total_amount": each.result[0]["total_amount"] + 1}
     return other(each, result=[board, *each.result[1:]])
@@ -174,6 +188,17 @@ PLANTS: Final[dict[str, tuple[Criterion, Plant]]] = {
         asked(
             lambda each: other(each, result=each.result | {"order_id": 99}),
             where=lambda each: each.kind is Kind.CHECKOUT and each.result["repeated"],
+        ),
+    ),
+    "an order that was told and is not there": (
+        Criterion.S2,
+        asked(lambda each: other(each, result=each.result | {"order_id": 99}), where=told_alone),
+    ),
+    "an order that is there and was not told": (
+        Criterion.S2,
+        asked(
+            lambda each: other(each, result=each.result | {"order_id": None, "outcome": "NOT_ACCEPTED"}),
+            where=told_alone,
         ),
     ),
     "a second submission is refused": (
