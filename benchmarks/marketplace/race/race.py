@@ -21,7 +21,7 @@ import msgspec
 import styx
 from benchmarks.driver.workload import Loading
 from benchmarks.marketplace.answers import PriceOutcome, PriceResult
-from benchmarks.marketplace.app import app
+from benchmarks.marketplace.app import make_app
 from benchmarks.marketplace.audit.driven import loaded_state, terms_here
 from benchmarks.marketplace.audit.reading import calls_of, history_of, state_here
 from benchmarks.marketplace.audit.run import Run
@@ -30,6 +30,7 @@ from benchmarks.marketplace.services.customer.rows import Customer, CustomerCoun
 from benchmarks.marketplace.services.product.rows import Offer, Product, product
 from benchmarks.marketplace.services.stock.rows import StockItem, stock, stock_items
 from benchmarks.marketplace.values import CartItem, CustomerCheckout, PaymentType
+from styx import App
 from styx.client.embedded import EmbeddedClient
 from styx.messages import Reply
 
@@ -202,7 +203,9 @@ async def raced(
     checkouts: int, seed: int, directory: Path | None = None, tell: Callable[[Counts], None] = lambda counts: None
 ) -> tuple[Race, Run]:
     """Runs a race on an engine in a new directory, or in memory, and reads what is to be audited."""
-    loadings = _loadings()
+    terms = terms_here()
+    app = make_app(terms.replication)
+    loadings = _loadings(app)
     async with styx.embedded(app, directory, n_slots=16, keep_log=True, snapshot_interval=KEPT_SECONDS) as client:
         for loading in loadings:
             if loading.table is None:
@@ -219,13 +222,13 @@ async def raced(
         after=after,
         history=history,
         record=race.record(),
-        terms=terms_here(),
+        terms=terms,
         calls=calls_of(app),
     )
     return race, run
 
 
-def _loadings() -> list[Loading]:
+def _loadings(app: App) -> list[Loading]:
     products = [(key, _product(key, "v0", 20_00)) for key in PRODUCTS]
     copies = [(key, [each.price, each.version, True, 0]) for key, each in products]
     pieces = [(key, StockItem(*key, PIECES, 0, 0, 0, "", "v0", True, THEN, THEN)) for key in PRODUCTS]

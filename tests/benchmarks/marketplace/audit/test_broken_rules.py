@@ -64,6 +64,13 @@ async def test_the_application_as_it_is_is_green(replication: Replication) -> No
     assert any("0 saw no beginning" in text for text in checked(run))
 
 
+@pytest.mark.parametrize(("setting", "chosen"), [("PAYMENT", "together"), ("REPRICE", "carts")])
+async def test_the_application_with_another_setting_is_green(setting: str, chosen: str, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(settings, setting, chosen)
+    for replication in (Replication.TOGETHER, Replication.EVENTUAL):
+        assert audit(await run_of(mix, replication=replication, pieces=12, seed=3)) == []
+
+
 def function(patch: Patch, operator: Operator[Any, Any], name: str, new: Callable[..., Any]) -> None:
     """Replaces what a registered function does; it takes arguments of the same types."""
     spec = operator.functions[name]
