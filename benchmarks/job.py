@@ -32,6 +32,7 @@ DEFAULTS: Final = {
     "tpcc": ("--rate", "50", "--warehouses", "2"),
     "deathstar.hotel": ("--rate", "200"),
     "deathstar.movie": ("--rate", "200"),
+    "marketplace": ("--rate", "20"),
 }
 """The default options by workload, for two small workers on two processors. Options after `--` override them."""
 DURATION_DEFAULT: Final = ("--duration", "30")

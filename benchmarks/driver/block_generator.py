@@ -16,7 +16,7 @@ class Witness(Protocol):
     """What one client saw of its requests; its methods are those of `Generator`."""
 
     def answered(self, planned: Planned, reply: Reply) -> None:
-        """See `Generator.answered`."""
+        """See `Generator.answered`; nothing follows."""
 
     def unknown(self, planned: Planned) -> None:
         """See `Generator.unknown`."""

@@ -149,7 +149,7 @@ def _draw_latency(results: _Named, out: Path, title: str, below: Sequence[str]) 
     points = {
         label: [
             (run.throughput, float(run.answered.p50_us), float(run.answered.p99_us))
-            for run in sorted(runs, key=lambda run: run.plan.rate)
+            for run in sorted(runs, key=lambda run: run.plan.concurrency or run.plan.rate)
         ]
         for label, runs in series.items()
     }

@@ -15,9 +15,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from benchmarks.driver.open_loop import OpenLoop
+from benchmarks.driver.loops import loop_of
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.reports import Progress, RunReport
+from benchmarks.driver.sending import Sending
 from benchmarks.driver.target import GeneratorFactory, Target, TargetFactory
 from styx.cli.serving import SWITCH_INTERVAL_S, run_loop
 from styx.errors import describe
@@ -127,7 +128,7 @@ async def _serve(pipe: Connection, spec: ClientSpec) -> None:
     target = spec.make_target(spec.timeout_s, spec.in_flight_max)
     orders: asyncio.Queue[Order | None] = asyncio.Queue()
     loop = asyncio.get_running_loop()
-    running: OpenLoop | None = None
+    running: Sending | None = None
 
     def readable() -> None:
         try:
@@ -151,7 +152,7 @@ async def _serve(pipe: Connection, spec: ClientSpec) -> None:
         send(pipe, Ready())
         while (order := await orders.get()) is not None:
             if isinstance(order, Run):
-                running = _open_loop(target, spec, order, generator, pipe)
+                running = _loop(target, spec, order, generator, pipe)
                 report = await running.run()
                 running = None
                 send(pipe, Ended(report))
@@ -161,8 +162,8 @@ async def _serve(pipe: Connection, spec: ClientSpec) -> None:
         await target.close()
 
 
-def _open_loop(target: Target, spec: ClientSpec, order: Run, generator: Any, pipe: Connection) -> OpenLoop:
+def _loop(target: Target, spec: ClientSpec, order: Run, generator: Any, pipe: Connection) -> Sending:
     def tell(progress: Progress) -> None:
         send(pipe, Told(progress))
 
-    return OpenLoop(target, generator, order.plan, spec.client, order.start_s, tell)
+    return loop_of(target, generator, order.plan, spec.client, order.start_s, tell)

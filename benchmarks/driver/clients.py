@@ -28,7 +28,7 @@ from benchmarks.driver.client_process import (
     send,
     when_readable,
 )
-from benchmarks.driver.open_loop import OpenLoop
+from benchmarks.driver.loops import loop_of
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.reports import Progress, RunReport
 from benchmarks.driver.target import GeneratorFactory, Target, TargetFactory
@@ -55,7 +55,7 @@ class Clients(Protocol):
         """Of the client processes."""
 
     async def run(self, plan: LoadPlan, start_s: float, tell: Tell) -> RunReport:
-        """Makes one open-loop run that begins at `start_s` (`time.monotonic`), and returns the merged report of all
+        """Makes one run that begins at `start_s` (`time.monotonic`), and returns the merged report of all
         clients. `tell` gets their progress once a second. Raises `ClientFailed`.
         """
 
@@ -77,7 +77,7 @@ class ClientHere:
 
     async def run(self, plan: LoadPlan, start_s: float, tell: Tell) -> RunReport:
         """See `Clients.run`."""
-        return await OpenLoop(self._target, self._generator, plan, 0, start_s, tell).run()
+        return await loop_of(self._target, self._generator, plan, 0, start_s, tell).run()
 
     async def witnesses(self) -> list[Any]:
         """See `Clients.witnesses`."""

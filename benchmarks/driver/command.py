@@ -19,6 +19,7 @@ from typing import Final
 from benchmarks.driver import options as driver_options
 from benchmarks.driver import sweep
 from benchmarks.driver.accompanied import Company
+from benchmarks.driver.attendant import Attended
 from benchmarks.driver.clients import ClientFailed
 from benchmarks.driver.deployment.base import Deployment
 from benchmarks.driver.deployment.choose import deployed
@@ -95,13 +96,15 @@ async def _run(options: argparse.Namespace, workload: Workload, make_workload: M
     async with deployed(options, workload, lossy) as deployment:
         session = _session(options, workload, make_workload, deployment)
         await _load_unless_there(session, options)
-        async with session.clients(plan, options.timeout) as clients:
+        async with session.clients(plan, options.timeout) as clients, session.attended() as watching:
             since = await session.replies_end()
             result = await session.measure(clients, plan, _company(deployment, death))
-            witnesses = await clients.witnesses()
+            witnesses = await watching.whole(await clients.witnesses())
         if options.witness is not None:
             write_witnesses(options.witness, workload.name, witnesses)
         result.lost = None if lossy is None else lossy.lost
+        if isinstance(workload, Attended):
+            result.notes = workload.notes(result, witnesses)
         await _finish(session, result, witnesses, since, options)
     print(summary(result))
     if options.loaded and result.audit is not None and result.audit.violations:
@@ -130,14 +133,14 @@ async def _steps(
     def plan_at(rate: float) -> LoadPlan:
         return driver_options.plan_of(options, rate, give_up_s)
 
-    first = plan_at(options.first_rate)
+    first = plan_at(rates.next_rate() or options.first_rate)
     async with deployed(options, workload) as deployment:
         session = _session(options, workload, make_workload, deployment)
         await _load_unless_there(session, options)
-        async with session.clients(first, options.timeout) as clients:
+        async with session.clients(first, options.timeout) as clients, session.attended() as watching:
             since = await session.replies_end()
             result = await search(session, clients, rates, options.bound, plan_at, throughput_share)
-            witnesses = await clients.witnesses()
+            witnesses = await watching.whole(await clients.witnesses())
         await _finish(session, result, witnesses, since, options)
     print(search_summary(result))
     return FAILED if _wrong(result) else OK

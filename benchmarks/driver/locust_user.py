@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import time
 from collections.abc import Callable
 from typing import ClassVar, Final
 
@@ -20,11 +21,14 @@ from locust import FastHttpUser, task
 from locust.runners import WorkerRunner
 
 from benchmarks.driver import options as driver_options
-from benchmarks.driver.http_request import body_of, path_of, verdict_of
-from benchmarks.driver.workload import Generator, Workload
+from benchmarks.driver.http_request import body_of, path_of, reply_of, verdict_of
+from benchmarks.driver.workload import Generator, NobodyIsFree, Planned, Workload
+from styx.messages import Reply
 
 VARIABLE: Final = "WORKLOAD_OPTIONS"
 SEED: Final = 1
+PAUSE_SECONDS: Final = 0.05
+"""Until a user tries again when nobody is free."""
 _generators: dict[Workload, Generator] = {}
 
 
@@ -32,18 +36,36 @@ class WorkloadUser(FastHttpUser):
     """One connection with one request at a time. `workload` is what `workload_of` gives.
 
     A committed request is a success under its kind. An abort with an error type in `expected_aborts` is a success under
-    `KIND aborted`. Every other reply is a failure of its kind, with the reply's message.
+    `KIND aborted`. Every other reply is a failure of its kind, with the reply's message. If the workload `follows`
+    replies, its generator is told of them, and the user sends the requests that follow.
     """
 
     abstract = True
     host = "http://127.0.0.1:8080"
     workload: ClassVar[Workload]
     expected_aborts: ClassVar[frozenset[str]] = frozenset()
+    follows: ClassVar[bool] = False
 
     @task
     def request(self) -> None:
-        """The next request of this process's generator."""
-        planned = self._generator().next()
+        """The next request of this process's generator, and those that follow it."""
+        generator = self._generator()
+        try:
+            left = [generator.next()]
+        except NobodyIsFree:
+            time.sleep(PAUSE_SECONDS)
+            return
+        while left:
+            planned = left.pop(0)
+            reply = self._reply(planned)
+            if not self.follows:
+                return
+            if reply is None:
+                generator.unknown(planned)
+            else:
+                left += generator.answered(planned, reply) or ()
+
+    def _reply(self, planned: Planned) -> Reply | None:
         with self.client.post(
             path_of(planned), data=body_of(planned), headers=_headers(), name=planned.kind, catch_response=True
         ) as response:
@@ -53,6 +75,7 @@ class WorkloadUser(FastHttpUser):
                 response.failure(verdict.failure)
             else:
                 response.success()
+            return reply_of(response.status_code, response.content or b"") if self.follows else None
 
     def _generator(self) -> Generator:
         """One generator for all users of this process. Drawing a request does not switch to another user."""

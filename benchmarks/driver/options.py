@@ -16,6 +16,7 @@ from benchmarks.driver.sweep import (
     FINER_MAX,
     FIRST_RATE_DEFAULT,
     THROUGHPUT_SHARE_MIN,
+    Levels,
     Sweep,
 )
 from benchmarks.driver.worker_death import (
@@ -161,6 +162,13 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="requests a second, over all clients (default %(default)g)",
     )
     parser.add_argument(
+        "--concurrency",
+        type=int,
+        metavar="N",
+        help="a closed loop instead of a rate: so many requests are under way at once, over all clients, and the next "
+        "one is sent when one is answered (default: the open loop of --rate)",
+    )
+    parser.add_argument(
         "--witness", type=Path, metavar="FILE", help="write what the clients have seen there, for a later `audit`"
     )
     parser.add_argument(
@@ -235,6 +243,11 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
         f"{THROUGHPUT_SHARE_MIN:g} in time (default 1)",
     )
     add(
+        "--concurrency",
+        metavar="N,N",
+        help="a closed loop at each of these numbers of requests at once, instead of rates",
+    )
+    add(
         "--finer",
         type=int,
         default=FINER_DEFAULT,
@@ -278,7 +291,10 @@ def add_plot_options(parser: argparse.ArgumentParser) -> None:
 
 
 def plan_of(options: argparse.Namespace, rate: float, give_up_s: float | None = None) -> LoadPlan:
-    """The plan of a run; raises `ConfigurationError`."""
+    """The plan of a run; raises `ConfigurationError`. `rate` is a level in a sweep with `--concurrency`."""
+    concurrency = getattr(options, "concurrency", None)
+    if isinstance(concurrency, str):
+        concurrency = int(rate)
     plan = LoadPlan(
         rate=rate,
         duration_s=options.duration,
@@ -291,6 +307,7 @@ def plan_of(options: argparse.Namespace, rate: float, give_up_s: float | None = 
         in_flight_max=options.in_flight,
         seed=options.seed,
         give_up_s=give_up_s,
+        concurrency=concurrency,
     )
     plan.check()
     return plan
@@ -383,13 +400,22 @@ def loss_of(options: argparse.Namespace) -> Loss | None:
     return parse(options.lose)
 
 
-def sweep_of(options: argparse.Namespace) -> Sweep:
+def sweep_of(options: argparse.Namespace) -> Sweep | Levels:
     """The sweep of the options; raises `ConfigurationError`."""
+    if options.concurrency is not None:
+        return Levels(_levels(options.concurrency))
     if not FACTOR_MIN <= options.factor <= FACTOR_MAX:
         raise ConfigurationError(f"--factor is a number from {FACTOR_MIN:g} to {FACTOR_MAX:g}, got {options.factor:g}")
     if not 0 <= options.finer <= FINER_MAX:
         raise ConfigurationError(f"--finer is a number from 0 to {FINER_MAX}, got {options.finer}")
     return Sweep(options.first_rate, options.factor, options.finer)
+
+
+def _levels(text: str) -> list[int]:
+    levels = [int(word) if word.isdecimal() else 0 for word in text.split(",")]
+    if not all(levels) or len(set(levels)) < len(levels):
+        raise ConfigurationError(f"--concurrency is different numbers from 1 on, such as 8,16,48; got {text}")
+    return levels
 
 
 def pairs(option: str, words: list[str]) -> dict[str, list[str]]:

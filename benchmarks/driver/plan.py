@@ -19,11 +19,12 @@ TIMEOUT_SECONDS_DEFAULT: Final = 30.0
 
 
 class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """One open-loop run; the same plan for all client processes, each of which sends its share of `rate`.
+    """One run; the same plan for all client processes, each of which sends its share of `rate`.
 
-    `rate` is requests a second over all `clients`. Requests due in the `warm_up_s` seconds before the window are sent
-    and not counted. Requests due in the `duration_s` seconds of the window are counted. Then the client waits for
-    replies, `drain_s` seconds at most. `interval_s` is the resolution of the time line.
+    `rate` is requests a second over all `clients`. With a `concurrency` the loop is closed: so many requests are under
+    way at once, over all clients, and `rate` says nothing. Requests due in the `warm_up_s` seconds before the window
+    are sent and not counted. Requests due in the `duration_s` seconds of the window are counted. Then the client waits
+    for replies, `drain_s` seconds at most. `interval_s` is the resolution of the time line.
 
     `give_up_s`: end early once it is certain that more than one in a hundred requests take longer than this; None:
     never.
@@ -40,6 +41,7 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
     in_flight_max: int = IN_FLIGHT_MAX_DEFAULT
     seed: int = 1
     give_up_s: float | None = None
+    concurrency: int | None = None
 
     def check(self) -> None:
         """Raises `ConfigurationError` for a number that makes no sense."""
@@ -55,3 +57,8 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
         ):
             if not least <= value <= most:
                 raise ConfigurationError(f"{name} is a number from {least:g} to {most:g}, got {value:g}")
+        if self.concurrency is not None and not self.clients <= self.concurrency <= self.clients * self.in_flight_max:
+            raise ConfigurationError(
+                f"--concurrency is a number from that of the clients ({self.clients}) to {self.in_flight_max} for each "
+                f"of them (--in-flight), got {self.concurrency}"
+            )

@@ -32,6 +32,8 @@ class Recorder:
         self.latencies: dict[tuple[str, Outcome, bool], list[int]] = {}
         """Latencies of the open interval in microseconds. The keys are `Kept` as plain tuples, which cost less to make.
         """
+        self.steps: dict[tuple[str, Outcome], list[int]] = {}
+        """Latencies of the window's steps (`Planned.step`), by kind and outcome."""
         self.late: list[int] = []
         """The delay in sending each request of the window, in microseconds."""
         self.errors: Counter[str] = Counter()
@@ -91,6 +93,11 @@ class Recorder:
         record(report.late, self.late)
         return report
 
+    def _record_steps(self) -> None:
+        for (kind, outcome), latencies in self.steps.items():
+            record(self._report.steps.setdefault(kind, {}).setdefault(outcome, {}), latencies)
+        self.steps = {}
+
     def _close_interval(self) -> IntervalReport:
         report = self._report
         interval = IntervalReport(sent=self.sent - self._sent_before)
@@ -107,4 +114,5 @@ class Recorder:
                 merge(interval.latency, cells)
                 merge(self._since_told, cells)
         self.latencies = {}
+        self._record_steps()
         return interval

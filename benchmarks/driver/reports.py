@@ -59,6 +59,8 @@ class RunReport(msgspec.Struct, kw_only=True):
     """Warm-up included, by outcome and why: `aborted:InsufficientFunds`, `rejected:overloaded`, `missed:timeout`."""
     latency: dict[str, dict[Outcome, Cells]] = {}
     """By kind of request and outcome."""
+    steps: dict[str, dict[Outcome, Cells]] = {}
+    """The same of requests that prepare others (`Planned.step`)."""
     late: Cells = {}
     intervals: dict[int, IntervalReport] = {}
     gave_up: str = ""
@@ -72,9 +74,10 @@ class RunReport(msgspec.Struct, kw_only=True):
         _add(self.outcomes, other.outcomes)
         _add(self.outside, other.outside)
         _add(self.errors, other.errors)
-        for kind, by_outcome in other.latency.items():
-            for outcome, cells in by_outcome.items():
-                merge(self.latency.setdefault(kind, {}).setdefault(outcome, {}), cells)
+        for mine_all, others_all in ((self.latency, other.latency), (self.steps, other.steps)):
+            for kind, by_outcome in others_all.items():
+                for outcome, cells in by_outcome.items():
+                    merge(mine_all.setdefault(kind, {}).setdefault(outcome, {}), cells)
         merge(self.late, other.late)
         for number, interval in other.intervals.items():
             mine = self.intervals.setdefault(number, IntervalReport())

@@ -54,14 +54,15 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
     `committed_rate` are per second of the window: requests due, transactions, and those that committed.
 
     Of the requests due in the window: `sent`, `shed` (due beyond the limit in flight, and never sent), `outcomes`,
-    `latency` by kind and outcome, and `answered` over all kinds that were answered. `late`: how much later than due the
-    clients themselves were. `outside`: outcomes of the requests of the warm-up. `errors`, warm-up included, by outcome
-    and why: `aborted:InsufficientFunds`, `rejected:overloaded`, `missed:timeout`.
+    `latency` by kind and outcome, and `answered` over all kinds that were answered. `steps` are the latencies of the
+    requests that prepare others (items that are put into a cart), which are no transactions. `late`: how much later
+    than due the clients themselves were. `outside`: outcomes of the requests of the warm-up. `errors`, warm-up
+    included, by outcome and why: `aborted:InsufficientFunds`, `rejected:overloaded`, `missed:timeout`.
 
     `duplicated` replies, warm-up included; None if a second reply is impossible on that way. `overloaded`: more was due
     than clients could send or the target answered; then the latencies describe a growing backlog. `gave_up`: why the
     run ended early; empty if it did not. `death`: what clients saw of a worker that was killed; None if none was.
-    `lost`: writes that were lost on purpose.
+    `lost`: writes that were lost on purpose. `notes` are the workload's own lines about the run.
 
     `cpu_us` is processor time per transaction by role, of the usage in `roles`. `counters` is what the processes
     counted of themselves in the window, by role (docs/metrics.md). `peer` is what workers sent to each other for one
@@ -86,6 +87,7 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
     errors: dict[str, int]
     answered: Latency
     latency: dict[str, dict[Outcome, Latency]]
+    steps: dict[str, dict[Outcome, Latency]] = {}
     late: Latency
     timeline: list[Point]
     marks: list[Mark]
@@ -101,6 +103,7 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
     peer: dict[str, float]
     calls: float | None = None
     audit: Audit | None = None
+    notes: list[str] = []
 
     @property
     def missed(self) -> int:
@@ -138,8 +141,9 @@ def result_of(measured: Measurement, workload: str, settings: dict[str, Any], de
     plan, report, probe = measured.plan, measured.report, measured.probe
     throughput = sum(report.replied.get(outcome, 0) for outcome in ANSWERED) / plan.duration_s
     answered: Cells = {}
-    for by_outcome in report.latency.values():
-        for outcome in ANSWERED:
+    for kind, by_outcome in report.latency.items():
+        # A step is in `latency` as well if it has not committed; its latency is not a transaction's.
+        for outcome in ANSWERED if kind not in report.steps else ():
             merge(answered, by_outcome.get(outcome, {}))
     roles, counters, timeline = probe.roles, probe.counters, timeline_of(measured)
     return Result(
@@ -158,10 +162,8 @@ def result_of(measured: Measurement, workload: str, settings: dict[str, Any], de
         outside=report.outside,
         errors=report.errors,
         answered=latency_of(answered),
-        latency={
-            kind: {outcome: latency_of(cells) for outcome, cells in by_outcome.items()}
-            for kind, by_outcome in sorted(report.latency.items())
-        },
+        latency=_by_kind(report.latency),
+        steps=_by_kind(report.steps),
         late=latency_of(report.late),
         timeline=timeline,
         marks=measured.marks,
@@ -176,6 +178,13 @@ def result_of(measured: Measurement, workload: str, settings: dict[str, Any], de
         peer=_peer(counters.get("worker", {})),
         calls=_calls(counters.values()),
     )
+
+
+def _by_kind(cells: dict[str, dict[Outcome, Cells]]) -> dict[str, dict[Outcome, Latency]]:
+    return {
+        kind: {outcome: latency_of(each) for outcome, each in by_outcome.items()}
+        for kind, by_outcome in sorted(cells.items())
+    }
 
 
 def latency_of(cells: Cells) -> Latency:

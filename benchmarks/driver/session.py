@@ -6,11 +6,12 @@ import argparse
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 from benchmarks.driver.accompanied import Accompanied, Company
+from benchmarks.driver.attendant import Watching, attended
 from benchmarks.driver.clients import ClientHere, ClientProcesses, Clients
 from benchmarks.driver.deployment.base import Deployment
 from benchmarks.driver.loading import load
@@ -82,6 +83,10 @@ class Session:
             seed=plan.seed,
         ) as clients:
             yield clients
+
+    def attended(self) -> AbstractAsyncContextManager[Watching]:
+        """The workload's attendant at work, if it has one."""
+        return attended(self.workload, self.deployment.open_client())
 
     async def measure(self, clients: Clients, plan: LoadPlan, company: Company | None = None) -> Result:
         """One run. If there is `company`, the marks come from it."""

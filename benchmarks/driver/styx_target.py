@@ -32,7 +32,7 @@ class ClientTarget:
 
     def submit(self, planned: Planned, receiver: Receiver) -> None:
         """See `Target.submit`."""
-        _, operator, key, function, arguments = planned
+        _, operator, key, function, arguments, _, _ = planned
         reply = self._client.submit(operator, key, function, *arguments, timeout=self._timeout_s)
         # Every client returns a future or a task.
         cast("asyncio.Future[Reply]", reply).add_done_callback(partial(settle, receiver))
@@ -55,7 +55,7 @@ class KafkaTarget:
 
     def submit(self, planned: Planned, receiver: Receiver) -> None:
         """See `Target.submit`."""
-        _, operator, key, function, arguments = planned
+        _, operator, key, function, arguments, _, _ = planned
         self._client.submit_for(receiver, operator, key, function, *arguments, timeout=self._timeout_s)
 
     async def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks.driver.latency import percentile_us
 from benchmarks.driver.lossy import Lost
+from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Probe
 from benchmarks.driver.reports import Progress
 from benchmarks.driver.result import Latency, Result, SearchResult
@@ -47,15 +48,18 @@ def summary(result: Result) -> str:
     """The summary of a run."""
     total = result.answered
     lines = [
-        f"{result.workload} on {_deployment(result.deployment)}: {result.plan.rate:g}/s, {result.plan.duration_s:g} s",
+        f"{result.workload} on {_deployment(result.deployment)}: {_load(result.plan)}, {result.plan.duration_s:g} s",
         f"throughput   {result.throughput:.1f} transactions/s, {result.committed_rate:.1f} of them committed"
-        f" ({result.offered_rate:.1f} requests/s were due)",
+        f" ({result.offered_rate:.1f} requests/s {'were due' if result.plan.concurrency is None else 'were sent'})",
         f"latency      {_latency(total)}",
     ]
     for kind, by_outcome in result.latency.items():
         for outcome, latency in by_outcome.items():
             if outcome in ANSWERED:
                 lines.append(f"  {kind + ' ' + outcome:<24} {latency.count:>9}  {_latency(latency)}")
+    for kind, by_outcome in result.steps.items():
+        for outcome, latency in by_outcome.items():
+            lines.append(f"  {'(' + kind + ') ' + outcome:<24} {latency.count:>9}  {_latency(latency)}")
     if result.death is not None:
         lines.append(f"worker       {_death(result.death, result.plan.interval_s)}")
     if result.lost is not None:
@@ -81,6 +85,7 @@ def summary(result: Result) -> str:
         f"busy, {machine.others_s:.1f} s by others, {machine.stolen_s:.1f} s stolen; "
         f"calibration {before.cpu_ms:.1f} ms before, {after.cpu_ms:.1f} ms after"
     )
+    lines += result.notes
     lines += [f"WARNING      {each}" for each in warnings(result)]
     lines += audit_lines(result.audit)
     return "\n".join(lines)
@@ -110,14 +115,16 @@ def warnings(result: Result) -> list[str]:
 
 def search_summary(result: SearchResult) -> str:
     """The summary of a search."""
-    lines = [f"{'rate/s':>9} {'answered/s':>11} {'p50':>10} {'p99':>10}  verdict"]
+    closed = any(step.result.plan.concurrency is not None for step in result.steps)
+    lines = [f"{'at once' if closed else 'rate/s':>9} {'answered/s':>11} {'p50':>10} {'p99':>10}  verdict"]
     for step in result.steps:
         one = step.result
         lines.append(
             f"{step.rate:>9.0f} {one.throughput:>11.1f} {_ms(one.answered.p50_us):>10} {_ms(one.answered.p99_us):>10}  "
             + ("; ".join(step.reasons) or "passed")
         )
-    lines.append(f"highest rate with p99 under {result.bound_s:g} s: {result.rate:.0f} requests/s ({result.ended})")
+    what, unit = ("number of requests at once", "") if closed else ("rate", " requests/s")
+    lines.append(f"highest {what} with p99 under {result.bound_s:g} s: {result.rate:.0f}{unit} ({result.ended})")
     if result.duplicated:
         lines.append(f"WARNING      {result.duplicated} replies came twice")
     return "\n".join([*lines, *audit_lines(result.audit)])
@@ -130,6 +137,10 @@ def audit_lines(audit: Audit | None) -> list[str]:
     lines = [f"audit        {each}" for each in audit.checked]
     lines += [f"VIOLATION    {each}" for each in audit.violations]
     return [*lines, f"audit        {'FAILED' if audit.violations else 'passed'}"]
+
+
+def _load(plan: LoadPlan) -> str:
+    return f"{plan.rate:g}/s" if plan.concurrency is None else f"{plan.concurrency} requests at once"
 
 
 def _latency(latency: Latency) -> str:

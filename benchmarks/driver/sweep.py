@@ -6,6 +6,7 @@ the latency. Unlike in a search, no step ends early: its latencies are those of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
 from typing import Final
 
@@ -67,3 +68,27 @@ class Sweep:
         else:
             rate = sqrt(self.passed * self._failed)
         return float(f"{rate:.3g}")
+
+
+class Levels:
+    """Numbers of requests at once for a closed loop, each once, in the order given; used like `Sweep`."""
+
+    def __init__(self, levels: Sequence[int]) -> None:
+        self.passed = 0.0
+        """The highest level that has held; 0 if none has."""
+        self._left = [*levels]
+
+    def next_rate(self) -> float | None:
+        """The next level."""
+        return self._left[0] if self._left else None
+
+    def record(self, rate: float, passed: bool) -> None:
+        """What the step at this level gave."""
+        self._left.remove(int(rate))
+        if passed:
+            self.passed = max(self.passed, rate)
+
+    @property
+    def ended(self) -> str:
+        """Why there is no next step; empty while there is one."""
+        return "" if self._left else "all levels were measured"

@@ -18,13 +18,20 @@ from styx.relational.table import Table
 
 
 class Planned(NamedTuple):
-    """A request before it is sent, with the arguments of a client's `submit`. `kind` is its name in results."""
+    """A request before it is sent, with the arguments of a client's `submit`. `kind` is its name in results.
+
+    `step`: it is no transaction of the workload, but prepares one that follows it, as items are put into a cart before
+    it is bought. Its latencies are kept apart; it counts among the outcomes only if it does not commit. `note` is for
+    the generator alone.
+    """
 
     kind: str
     operator: Operator
     key: Any
     function: str
     arguments: tuple[Any, ...]
+    step: bool = False
+    note: Any = None
 
 
 class Loading(NamedTuple):
@@ -50,14 +57,22 @@ class Audit(NamedTuple):
     violations: list[str]
 
 
+class NobodyIsFree(Exception):
+    """There is no request now, because all in whose name one could be sent wait for replies. `Generator.next` raises
+    it.
+    """
+
+
 class Generator(Protocol):
     """The source of one client process's requests, and the witness of their outcomes."""
 
     def next(self) -> Planned:
-        """The next request. It must be cheap, because it runs in the send loop."""
+        """The next request. It must be cheap, because it runs in the send loop. Raises `NobodyIsFree`."""
 
-    def answered(self, planned: Planned, reply: Reply) -> None:
-        """Takes the reply, committed or not; called once for each request."""
+    def answered(self, planned: Planned, reply: Reply) -> Iterable[Planned] | None:
+        """Takes the reply, committed or not; called once for each request. Gives the requests that follow it at once,
+        if there are any. They are due now, and belong to the window if this one does.
+        """
 
     def unknown(self, planned: Planned) -> None:
         """No reply came: the request may have committed."""

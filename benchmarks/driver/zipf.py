@@ -13,18 +13,22 @@ from math import exp, expm1, log, log1p
 from typing import Final
 
 EXPONENT_MAX: Final = 0.999
-"""The largest allowed exponent. At 1 the integral below has another form."""
+"""The largest exponent of workloads that follow YCSB, which knows none of 1 and more."""
+STEEPEST: Final = 3.0
+"""The largest exponent that is drawn: half of all draws are the first rank by far."""
+_NEARLY_NOTHING: Final = 1e-12
+"""Instead of a divisor of 0. At an exponent of 1 the integral is a logarithm, from which it differs less than this."""
 
 
 def zipf_ranks(n: int, exponent: float, rng: random.Random) -> Callable[[], int]:
     """A function that draws a rank from 0 to `n` - 1, rank r with a probability proportional to (r + 1) ** -exponent.
 
-    `exponent` is from 0, which is uniform, to `EXPONENT_MAX`.
+    `exponent` is from 0, which is uniform, to `STEEPEST`.
     """
     uniform = rng.random
     if exponent == 0:
         return lambda: int(uniform() * n)
-    rest = 1 - exponent
+    rest = (1 - exponent) or _NEARLY_NOTHING
 
     def area(x: float) -> float:
         """The integral of t ** -exponent from 1 to x."""

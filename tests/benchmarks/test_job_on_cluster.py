@@ -23,12 +23,14 @@ APPS = {
     "tpcc": "benchmarks.tpcc.app:app",
     "deathstar.hotel": "benchmarks.deathstar.hotel.app:app",
     "deathstar.movie": "benchmarks.deathstar.movie.app:app",
+    "marketplace": "benchmarks.marketplace.app:app",
 }
 SMALL = {
     "ycsbt": ["--keys", "500"],
     "tpcc": ["--warehouses", "1", "--items", "200", "--customers", "30"],
     "deathstar.hotel": ["--users", "50", "--places", "50"],
     "deathstar.movie": ["--users", "50", "--movies", "50"],
+    "marketplace": ["--size", "0.01"],
 }
 
 

@@ -44,7 +44,7 @@ def existing(
 
     def open_client() -> AbstractAsyncContextManager[Client]:
         if through_kafka:
-            return connect(url, App(app_name, app.operators.values()))
+            return connect(url, App(app_name, app.operators.values(), events=app.events.values()))
         return connect(url, **from_environment(url))
 
     def pids() -> Mapping[str, Sequence[int]]:

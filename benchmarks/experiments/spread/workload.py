@@ -64,9 +64,9 @@ class SpreadGenerator:
         """See `Generator.next`."""
         return next(self._turns)()
 
-    def answered(self, planned: Planned, reply: Reply) -> None:
+    def answered(self, planned: Planned, reply: Reply) -> Iterable[Planned] | None:
         """See `Generator.answered`."""
-        self._answered[planned.operator](planned, reply)
+        return self._answered[planned.operator](planned, reply)
 
     def unknown(self, planned: Planned) -> None:
         """See `Generator.unknown`."""

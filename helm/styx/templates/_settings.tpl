@@ -10,7 +10,7 @@
 {{- .Values.app.module -}}
 {{- else if .Values.app.name -}}
 {{- else if include "styx.benchmarkApp" . -}}
-{{- get (dict "ycsbt" "benchmarks.ycsbt.bank:app" "tpcc" "benchmarks.tpcc.app:app" "deathstar.hotel" "benchmarks.deathstar.hotel.app:app" "deathstar.movie" "benchmarks.deathstar.movie.app:app") .Values.benchmark.workload -}}
+{{- get (dict "ycsbt" "benchmarks.ycsbt.bank:app" "tpcc" "benchmarks.tpcc.app:app" "deathstar.hotel" "benchmarks.deathstar.hotel.app:app" "deathstar.movie" "benchmarks.deathstar.movie.app:app" "marketplace" "benchmarks.marketplace.app:app") .Values.benchmark.workload -}}
 {{- else -}}
 examples.bank:app
 {{- end -}}

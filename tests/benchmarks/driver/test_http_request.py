@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import msgspec
 import pytest
 
-from benchmarks.driver.http_request import Verdict, body_of, path_of, verdict_of
+from benchmarks.driver.http_request import Verdict, body_of, path_of, reply_of, verdict_of
 from benchmarks.driver.workload import Planned
 from styx import Operator
 
@@ -55,3 +55,20 @@ def answer(code: str, what: str | None = None) -> bytes:
 )
 def test_only_what_the_workload_expects_is_a_success(status: int, body: bytes, verdict: Verdict) -> None:
     assert verdict_of("kind", status, body, {"Poor"}) == verdict
+
+
+def test_a_reply_in_an_answer_is_as_a_client_gives_it() -> None:
+    place = {"id": 7, "epoch": 3, "phase": 1}
+    committed = reply_of(200, msgspec.json.encode({"result": [1], "transaction": place}))
+    assert committed is not None
+    assert (committed.result, committed.error, committed.tid, committed.epoch, committed.phase) == ([1], None, 7, 3, 1)
+    aborted = reply_of(409, answer("aborted", "Poor"))
+    assert aborted is not None
+    assert aborted.error == ("Poor", "why", "aborted")
+
+
+@pytest.mark.parametrize(
+    ("status", "body"), [(504, answer("timeout")), (503, answer("unknown")), (502, b"<html>"), (0, b""), (502, b"{}")]
+)
+def test_without_a_reply_the_outcome_is_unknown(status: int, body: bytes) -> None:
+    assert reply_of(status, body) is None

@@ -101,6 +101,12 @@ def locust_for(seconds: int, package: str, url: str, options: str) -> tuple[int,
             "--mix mixed --long-text 0.2",
             {"compose", "compose aborted", "read-movie"},
         ),
+        (
+            "benchmarks.marketplace",
+            "benchmarks.marketplace.app:app",
+            "--size 0.01",
+            {"add", "checkout", "delivery", "dashboard", "price", "replace"},
+        ),
     ],
 )
 def test_it_reports_no_failure(package: str, app: str, options: str, names: set[str], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 import styx
 from benchmarks.driver.lossy import SHARE_DEFAULT, Loss, LossyApp, parse
 from benchmarks.driver.summary import summary
-from styx import App, Context, Operator
+from styx import App, Context, Event, Operator
 from styx.errors import ConfigurationError
 from styx.testing import embedded_cluster
 from tests.benchmarks.driver.made import result
@@ -194,3 +194,8 @@ def test_people_are_told_what_was_lost() -> None:
     replies(lossy)
     made.lost = lossy.lost
     assert "box.fill wrote in 2 invocations, a share of 1: the audit must fail" in summary(made)
+
+
+def test_an_app_with_events_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="app 'told' has events, so break a function of it in a test instead"):
+        LossyApp(App("told", [box], events=[Event("filled", Amount)]), Loss("box", "fill", 1.0))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 
-from benchmarks.driver.open_loop import OpenLoop, hopeless_in_flight
+from benchmarks.driver.open_loop import OpenLoop
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.reports import Progress, RunReport
+from benchmarks.driver.sending import hopeless_in_flight
 from benchmarks.driver.target import Outcome
-from benchmarks.driver.workload import Planned
+from benchmarks.driver.workload import NobodyIsFree, Planned
 from styx.errors import RequestRejected
 from styx.host.waiters import Receiver
 from styx.messages import Reply, ReplyError
@@ -131,3 +132,44 @@ def test_a_reply_after_the_drain_changes_nothing() -> None:
         return report
 
     assert asyncio.run(main()).outcomes == {Outcome.MISSED: 40}
+
+
+class Prepared(CountingGenerator):
+    """Every request is two: a step, and behind it what it was for."""
+
+    def next(self) -> Planned:
+        return super().next()._replace(kind="step", step=True)
+
+    def answered(self, planned: Planned, reply: Reply) -> list[Planned] | None:  # type: ignore[override]
+        super().answered(planned, reply)
+        return [planned._replace(kind="add", step=False)] if planned.step and reply.error is None else None
+
+
+def test_what_follows_a_step_is_counted_and_the_step_is_kept_apart() -> None:
+    generator = Prepared()
+    report, _ = run(Target(COMMITTED), generator=generator)
+    assert report.sent == 40
+    assert report.outcomes == {Outcome.COMMITTED: 40}
+    assert generator.committed == 100, "each of 50 requests and their steps, warm-up included"
+    assert {kind: [*cells] for kind, cells in report.latency.items()} == {"add": [Outcome.COMMITTED]}
+    assert sum(report.steps["step"][Outcome.COMMITTED].values()) == 40
+
+
+def test_a_step_that_does_not_commit_is_what_became_of_its_request() -> None:
+    report, _ = run(Target(ABORTED), generator=Prepared())
+    assert report.outcomes == {Outcome.ABORTED: 40}
+    assert sum(report.steps["step"][Outcome.ABORTED].values()) == 40
+    lost, _ = run(Target(None), generator=Prepared())
+    assert lost.outcomes == {Outcome.MISSED: 40}
+
+
+def test_what_is_due_while_nobody_is_free_is_shed() -> None:
+    class Few(CountingGenerator):
+        def next(self) -> Planned:
+            if self.drawn == 30:
+                raise NobodyIsFree
+            return super().next()
+
+    report, _ = run(Target(COMMITTED), generator=Few())
+    assert sum(report.outcomes.values()) + sum(report.outside.values()) == 30
+    assert report.sent + report.shed == report.due == 40

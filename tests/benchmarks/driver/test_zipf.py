@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from benchmarks.driver.zipf import EXPONENT_MAX, zipf_ranks
+from benchmarks.driver.zipf import EXPONENT_MAX, STEEPEST, zipf_ranks
 
 DRAWS = 20_000
 
@@ -24,8 +24,13 @@ class EvenlySpaced(random.Random):
         return (next(self._numbers) + 0.5) / DRAWS
 
 
-@pytest.mark.parametrize("exponent", [0, 0.1, 0.5, 0.9, 0.99, EXPONENT_MAX])
-@pytest.mark.parametrize("n", [2, 7, 100])
+@pytest.mark.parametrize(
+    ("exponent", "n"),
+    [
+        *((exponent, n) for exponent in (0, 0.1, 0.5, 0.9, 0.99, EXPONENT_MAX, 1, 1.2) for n in (2, 7, 100)),
+        *((STEEPEST, n) for n in (2, 7)),  # of a hundred, the last ones would be drawn less than once
+    ],
+)
 def test_every_rank_has_its_probability(exponent: float, n: int) -> None:
     draw = zipf_ranks(n, exponent, EvenlySpaced())
     counts: Counter[int] = Counter()

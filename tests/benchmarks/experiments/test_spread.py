@@ -55,7 +55,7 @@ class Through:
 
     def submit(self, planned: Planned, receiver: Receiver) -> None:
         self.submitted += 1
-        _, operator, key, function, arguments = planned
+        _, operator, key, function, arguments = planned[:5]
         asyncio.ensure_future(self._client.submit(operator, key, function, *arguments)).add_done_callback(
             partial(settle, receiver)
         )

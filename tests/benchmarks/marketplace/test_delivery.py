@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.marketplace import events
-from benchmarks.marketplace.services.order.rows import orders
+from benchmarks.marketplace.services.order.rows import order_history, orders
 from benchmarks.marketplace.services.seller.rows import entry_details, order_entries
 from benchmarks.marketplace.services.shipment.rows import firsts, packages, shipments, waiting
 from tests.benchmarks.marketplace.shop import counts_of, item, marketplace, order_of, refused
@@ -161,3 +161,14 @@ async def test_an_order_takes_no_step_but_the_next() -> None:
         assert "is READY_FOR_SHIPMENT, and cannot become DELIVERED" in message
         await refused(cluster, "UnknownOrder", "order", 1, "follow_shipment", concluded | {"order_id": 7})
         await refused(cluster, "UnknownOrder", "order", 1, "show", 7)
+
+
+async def test_ord_times_rise_though_a_transaction_may_have_an_earlier_time_than_the_one_before_it() -> None:
+    async with marketplace() as cluster:
+        await order_of(cluster, 1, item(1, 1))
+        (order,) = cluster.rows(orders, 1)
+        order.updated_at += timedelta(hours=1)  # as if the steps before had been asked for later, and had come first
+        await cluster.load_rows(orders, [(1, order)], replace=True)
+        await deliver(cluster)
+        steps = cluster.rows(order_history, 1)
+        assert steps[-1].created_at == steps[-2].created_at == order.updated_at > steps[-3].created_at

@@ -249,3 +249,14 @@ async def test_c3_a_purged_product_is_not_warned_of_any_more() -> None:
         assert await warnings(cluster) == [(True, 10, 50), (False, 10, 0)]
         await cluster.advance(5 * WEEK)
         assert cluster.rows(low_stock, 1) == []
+
+
+async def test_c2_a_submission_behind_the_window_is_no_retry_even_if_the_call_for_later_is_late() -> None:
+    async with marketplace() as cluster:
+        await fails(cluster, "a")
+        (failure,) = cluster.rows(failures, 1)
+        failure.failed_at -= 11 * MINUTE  # as if nothing had run for so long
+        await cluster.load_rows(failures, [(1, failure)], replace=True)
+        await order_of(cluster, 1, item(2, 1))
+        await cluster.advance(11 * MINUTE)
+        assert await abandoned(cluster) == [("a", "NOT_RESERVED")]

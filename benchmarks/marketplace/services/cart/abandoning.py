@@ -42,10 +42,13 @@ async def _failed(ctx: Context[Any, Any], checkout_id: str, cause: str) -> None:
 
 
 async def retried(ctx: Context[Any, Any]) -> None:
-    """Another submission is on its way: what failed before is not abandoned."""
+    """Another submission is on its way: what failed within its window before is not abandoned. What failed earlier is,
+    even if its call for later is late.
+    """
     for failure in await ctx.rows(failures).select():
-        await ctx.cancel(_timer(failure.checkout_id))
-    await ctx.rows(failures).delete_where()
+        if ctx.now() <= failure.failed_at + WINDOW:
+            await ctx.cancel(_timer(failure.checkout_id))
+            await ctx.rows(failures).delete(failure.checkout_id)
 
 
 @cart.register

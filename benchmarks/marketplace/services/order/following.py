@@ -68,8 +68,9 @@ async def _step(ctx: Context[Any, Any], order_id: int, status: OrderStatus, **da
         raise UnknownOrder(f"customer {ctx.key} has no order {order_id}")
     if found.status != BEFORE[status]:
         raise WrongStep(f"order {order_id} of customer {ctx.key} is {found.status}, and cannot become {status}")
-    new = await ctx.rows(orders).update(order_id, status=status, updated_at=ctx.now(), **dates)
-    await ctx.rows(order_history).insert(OrderHistory(order_id, ctx.now(), status))
+    at = max(ctx.now(), found.updated_at)  # a transaction that was carried has the time of its request
+    new = await ctx.rows(orders).update(order_id, status=status, updated_at=at, **dates)
+    await ctx.rows(order_history).insert(OrderHistory(order_id, at, status))
     if status in LAST:
         lines = await ctx.rows(order_items).select(order_id=order_id)
         history = await ctx.rows(order_history).select(order_id=order_id)

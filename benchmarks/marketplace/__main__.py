@@ -1,0 +1,31 @@
+"""`python -m benchmarks.marketplace`: the command; its `run`, `search`, `sweep`, `load`, `audit` and `plot` are the
+driver's.
+
+The application reads the provider's address when it is imported, so a provider comes before all other imports.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from benchmarks.marketplace.provider.own import provided
+from styx.errors import ConfigurationError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns the exit status."""
+    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        with provided(words):
+            from benchmarks.driver.command import main as run
+            from benchmarks.marketplace.options import add_options, make_workload
+
+            return run("marketplace", add_options, make_workload, words)
+    except ConfigurationError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
