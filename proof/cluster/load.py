@@ -169,6 +169,11 @@ class SteadyLoad:
         if self._under_way:
             await asyncio.wait(self._under_way)
 
+    async def send(self, planned: Planned) -> None:
+        """Sends one more request through Kafka, with an idempotency key, until it is answered."""
+        self._keys += 1
+        await self._until_answered(self._kafka, planned, f"once-{self._keys}")
+
     async def next_reply(self, seconds: float) -> None:
         """Waits for the next reply; raises `TimeoutError` if none comes within `seconds`."""
         self._replied.clear()
