@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 from proof.cluster.audit import AuditFailed, check_told
 from proof.cluster.child import ChildFailed
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
+from proof.cluster.given_calls import given_for_later
 from proof.cluster.load import LoadOptions, SteadyLoad
 from proof.cluster.plain_reader import read_topics
 from proof.cluster.services import Server, local_services, working_directory
@@ -32,7 +33,6 @@ from proof.cluster.timed_audit import Verdict, verdict
 from proof.cluster.timed_faults import FAULTS, HOUR, Clocks, TimedStage, endless
 from proof.cluster.timed_load import give_burst, timed_requests
 from proof.cluster.timed_records import Snapshots, read_recorded
-from styx.cli.facts_client import fetch
 from styx.client.connect import connect
 from styx.kafka.event_topics import event_topic
 from styx.testing.history import SerializabilityViolation
@@ -136,20 +136,6 @@ async def _rest(cluster: ClusterUnderTest, clocks: Clocks) -> None:
             cluster.check()
             await asyncio.sleep(0.5)
     await asyncio.sleep(2.0)  # the last marks
-
-
-def given_for_later(cluster: ClusterUnderTest) -> int | None:
-    """The calls that wait, by the metrics of the workers; None if one does not answer. Blocks."""
-    total = 0
-    for place, worker in enumerate(cluster.workers):
-        if worker is not None:
-            try:
-                _, page = fetch(f"http://127.0.0.1:{cluster.worker_http_ports[place]}/metrics")
-            except OSError:
-                return None
-            lines = page.decode().splitlines()
-            total += sum(int(float(line.split()[-1])) for line in lines if line.startswith("styx_given_for_later "))
-    return total
 
 
 def main(arguments: list[str] | None = None) -> int:

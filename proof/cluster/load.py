@@ -26,7 +26,7 @@ from styx.model.operator import Operator
 TICK_SECONDS: Final = 0.01
 REQUEST_SECONDS_MAX: Final = 60.0
 """How long one attempt waits for its reply; longer than any single fault delays it."""
-ATTEMPTS_MAX: Final = 600
+ATTEMPTS_MAX: Final = 6_000
 PAUSE_SECONDS: Final = 0.1
 """The pause between two attempts of one request."""
 UNDER_WAY_MAX: Final = 5_000

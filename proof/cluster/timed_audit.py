@@ -48,7 +48,6 @@ from proof.cluster.timed_records import (
 )
 from styx.model.app import App
 
-
 SHOWN_MIN: Final = 100
 """Calls that are due at one moment and that have a line."""
 
