@@ -252,7 +252,7 @@ def cluster_options(kafka: str, directory: Any, store: str, s3_endpoint: str | N
         s3_endpoint=s3_endpoint,
         directory=directory,
         worker_module=MODULE,
-        silence_s=10.0,
+        silence_s=3.0,
     )
 
 
