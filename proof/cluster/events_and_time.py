@@ -42,8 +42,10 @@ APP: Final = "proof.cluster.timed_app:app"
 STEADY_SECONDS: Final = 3.0
 """Of undisturbed load behind a fault, at most."""
 BURSTS: Final = 3
-BURST_DELAY_SECONDS: Final = 40.0
-"""From the beginning of a burst's giving until its calls are due."""
+BURST_DELAY: Final = timedelta(days=1)
+"""From a burst's giving until its calls are due. Once all are given, the clocks move on so far."""
+BURST_MARGIN: Final = timedelta(hours=2)
+"""The clocks move on by so much more than that: they may be an hour wrong."""
 REST_SECONDS_MAX: Final = 2 * PATIENCE_SECONDS
 """Limit on the time until everything that was given is done."""
 
@@ -55,7 +57,6 @@ class RunOptions(NamedTuple):
     burst: int
     rate: float
     bursts: int = BURSTS
-    burst_delay_s: float = BURST_DELAY_SECONDS
     snapshots_s: float = 20.0
     faults: tuple[str, ...] = ()
     """These, once each, in place of random ones."""
@@ -101,6 +102,7 @@ async def run(
     check_told(load.replies, recorded.answers)
     topics = {name: event_topic(cluster.options.name, name) for name in cluster.app.events}
     read = await read_topics(cluster.options.kafka, topics, cluster.options.slots)
+    await cluster.end()  # judging takes a processor of its own
     tell(f"{len(read.records):,} records of events, {len(recorded.deliveries):,} deliveries; judging")
     return await asyncio.to_thread(verdict, cluster.app, recorded, read, snapshots, len(load.replies))
 
@@ -109,8 +111,12 @@ async def _bursts(load: SteadyLoad, clocks: Clocks, options: RunOptions, tell: T
     loop = asyncio.get_running_loop()
     for number in range(options.bursts):
         began_s = loop.time()
-        await give_burst(load, options.burst, clocks.ahead_us, options.burst_delay_s)
-        tell(f"burst {number + 1} of {options.burst:,} calls was given in {loop.time() - began_s:.1f} s")
+        due_us = int(time.time() * 1e6) + clocks.ahead_us + BURST_DELAY // timedelta(microseconds=1)
+        await give_burst(load, options.burst, due_us)
+        tell(
+            f"burst {number + 1} of {options.burst:,} calls was given in {loop.time() - began_s:.1f} s, and is due now"
+        )
+        clocks.move_on(BURST_DELAY + BURST_MARGIN)
         await asyncio.sleep(max(0.0, options.seconds / options.bursts - (loop.time() - began_s)))
 
 

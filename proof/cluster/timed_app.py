@@ -248,12 +248,11 @@ async def give_timers(ctx: Context, calls: int, delay_us: int) -> None:
 async def give_burst(ctx: Context, calls: int, at_us: int) -> None:
     """Gives calls that are due at one moment, together with those of other givers; spread over many books."""
     first = await _next_number(ctx, calls)
-    delay_us = max(0, at_us - _now_us(ctx))
-    due_us = _now_us(ctx) + delay_us
+    delay_us = at_us - _now_us(ctx)
     for number in range(first, first + calls):
         place = 1_000_000 + (ctx.key * 1_009 + number) % BOOKS
-        ctx.after(timedelta(microseconds=delay_us), book, write, place, (ctx.key, number, "burst", due_us))
-    ctx.emit(given, Given(ctx.key, "burst", first, calls, due_us, ""))
+        ctx.after(timedelta(microseconds=delay_us), book, write, place, (ctx.key, number, "burst", at_us))
+    ctx.emit(given, Given(ctx.key, "burst", first, calls, at_us, ""))
 
 
 @giver.register

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from proof.cluster.call_judge import (
     EXPIRED,
@@ -48,9 +48,6 @@ from proof.cluster.timed_records import (
 )
 from styx.model.app import App
 
-SHOWN_MIN: Final = 100
-"""Calls that are due at one moment and that have a line."""
-
 
 class Verdict(NamedTuple):
     """`problems` is empty if every promise was kept. `counts` are the things that were judged, by name."""
@@ -77,6 +74,7 @@ def verdict(app: App, recorded: Recorded, read: Read, snapshots: Snapshots, told
         *time_problems(topics, recorded, taken),
     ]
     made, ticks = topics.events("made"), topics.events("ticked")
+    bursts = _bursts(made)
     counts = {
         "requests": len(recorded.requests),
         "replies told": told,
@@ -86,6 +84,7 @@ def verdict(app: App, recorded: Recorded, read: Read, snapshots: Snapshots, told
         "looks": sum(cut.epoch <= sums.last_mark for cut in of_looks),
         "looks at a mark": _at_marks(topics, of_looks),
         "made": len(made),
+        "due at one moment": max(map(len, bursts.values()), default=0),
         "dead": len(dead_calls(recorded.state)),
         "withdrawn": sum(each.value["stood"] for each in topics.events("withdrawn")),
         "ticks": len(ticks),
@@ -97,7 +96,7 @@ def verdict(app: App, recorded: Recorded, read: Read, snapshots: Snapshots, told
         f"serial execution agrees on {history.committed:,} commits and {history.aborted:,} aborts ({serial_s:.0f} s)",
         ", ".join(f"{name} {number:,}" for name, number in counts.items()),
         f"made by kind: {dict(Counter(each.value['kind'] for each in made))}",
-        *_bursts(made),
+        *_burst_lines(bursts),
         *([f"read uncommitted, since the broker lost the end of a commit: {', '.join(read.stuck)}"] * bool(read.stuck)),
     ]
     return Verdict(problems, figures, counts)
@@ -145,16 +144,16 @@ def _at_marks(topics: Topics, cuts: list[Cut]) -> int:
     return sum(cut.epoch in marks for cut in cuts)
 
 
-def _bursts(made: list[Emission]) -> Iterator[str]:
+def _bursts(made: list[Emission]) -> dict[int, list[int]]:
+    """By the moment at which calls of bursts were due, when they were made."""
     by_due: dict[int, list[int]] = defaultdict(list)
     for each in made:
         if each.value["kind"] == "burst":
             by_due[each.value["due_us"]].append(each.value["now_us"])
-    for due_us, times in sorted(by_due.items()):
-        if len(times) >= SHOWN_MIN:
-            seconds = (max(times) - min(times)) / 1e6
-            late = (min(times) - due_us) / 1e6
-            yield (
-                f"{len(times):,} calls were due at one moment: the first was made {late:.1f} s later, and the "
-                f"last {seconds:.1f} s after the first, by the engine's time"
-            )
+    return by_due
+
+
+def _burst_lines(bursts: dict[int, list[int]]) -> Iterator[str]:
+    for times in bursts.values():
+        seconds = (max(times) - min(times)) / 1e6
+        yield f"{len(times):,} calls were due at one moment, and made within {seconds:.1f} s by the engine's time"

@@ -31,17 +31,23 @@ class Clocks:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self.ahead = timedelta(0)
+        self._base = timedelta(0)
+        self._wrong = timedelta(0)
 
     @property
     def ahead_us(self) -> int:
-        """By how much they are wrong now, in microseconds."""
-        return self.ahead // timedelta(microseconds=1)
+        """By how much they are ahead of this process's clock, in microseconds."""
+        return (self._base + self._wrong) // timedelta(microseconds=1)
 
-    def set(self, ahead: timedelta) -> None:
-        """Sets them."""
-        self.ahead = ahead
-        set_clocks(self._directory, ahead)
+    def set(self, wrong: timedelta) -> None:
+        """Sets them forward, back, or (0) right again."""
+        self._wrong = wrong
+        set_clocks(self._directory, self._base + wrong)
+
+    def move_on(self, by: timedelta) -> None:
+        """Time goes on by so much, for good."""
+        self._base += by
+        self.set(self._wrong)
 
 
 @dataclass(frozen=True)

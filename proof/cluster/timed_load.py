@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from random import Random
 from typing import Any, Final
@@ -88,9 +87,8 @@ def _graph(rng: Random, left: list[int]) -> list[list[Any]]:
     return children
 
 
-async def give_burst(load: SteadyLoad, calls: int, ahead_us: int, delay_s: float) -> None:
-    """Has this many calls given that are due together, `delay_s` seconds from now on, by clocks that are this wrong."""
-    at_us = int((time.time() + delay_s) * 1e6) + max(0, ahead_us)
+async def give_burst(load: SteadyLoad, calls: int, at_us: int) -> None:
+    """Has this many calls given that are due together, at a moment that is far away."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(number: int) -> None:
