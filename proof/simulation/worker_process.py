@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 
 HEARTBEAT_S = 0.2
 HALT_S = 0.01
+IDLE_HALT_S = 0.5
 TAKE_S = (0.003, 0.03, 0.3)
 """How long it tries a package at most, one of these."""
 CHECK_S = 0.01
@@ -240,7 +241,7 @@ class WorkerProcess:
         if before != self._halted:
             self.give(Halted(self._halted))
         if self.alive:
-            self.world.time.after(HALT_S, self._halt)
+            self.world.time.after(IDLE_HALT_S if self.world.idle else HALT_S, self._halt)
 
     def receive_frame(self, data: bytes) -> None:
         """A peer's frame is here."""
