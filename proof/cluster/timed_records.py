@@ -19,8 +19,8 @@ from proof.cluster.audit import AuditFailed, answered_once
 from proof.cluster.call_judge import Call, Delivery
 from proof.cluster.cluster import ClusterUnderTest
 from proof.cluster.event_judge import Cut, Emission
-from proof.cluster.recorded import RequestAt, newest_manifest, read_topics, snapshot_state, whole_stream
 from proof.cluster.recorded import Topics as RecordedTopics
+from proof.cluster.recorded import newest_manifest, read_topics, snapshot_state, whole_stream
 from styx.cluster.options import cluster_limits
 from styx.log.base import Stream
 from styx.messages import EventRecord, ReplyRecord, Request
@@ -93,7 +93,7 @@ class Snapshots:
 def accounts_of(state: State) -> dict[int, tuple[int, int]]:
     """(events, balance) of each account."""
     accounts = {key: data for (operator, key), data in state.items() if operator == "account"}
-    return {int(key): tuple(msgspec.msgpack.decode(data)) for key, data in accounts.items()}  # type: ignore[misc]
+    return {int(str(key)): msgspec.msgpack.decode(data, type=tuple[int, int]) for key, data in accounts.items()}
 
 
 def read_recorded(cluster: ClusterUnderTest) -> Recorded:
@@ -201,8 +201,3 @@ def waiting_calls(state: State) -> dict[str, int]:
         if holds_agenda(table):
             found[table] += 1
     return dict(found)
-
-
-def request_count(topics: Mapping[int, list[RequestAt]]) -> int:
-    """The requests in the log."""
-    return sum(map(len, topics.values()))
