@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
@@ -19,6 +20,7 @@ from typing import ClassVar, Final, TypeVar
 
 import pytest
 
+from proof.cluster.services import signal_service
 from styx.process.ports import free_port
 from styx.testing.patience import PATIENCE_SECONDS
 
@@ -68,6 +70,14 @@ class RealService:
     def kill(self) -> None:
         """SIGKILL, and waits for its end. `start` brings it back at the same address."""
         self._command("kill", COMMAND_SECONDS_MAX)
+
+    def freeze(self) -> None:
+        """SIGSTOP: its connections stay open, and nobody answers."""
+        signal_service(self._environment["STYX_SERVICES_DATA"], self.name, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT."""
+        signal_service(self._environment["STYX_SERVICES_DATA"], self.name, signal.SIGCONT)
 
     def _command(self, verb: str, seconds_max: float) -> None:
         _run([verb, self.name], self._environment, seconds_max)

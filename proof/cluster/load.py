@@ -26,7 +26,7 @@ from styx.model.operator import Operator
 TICK_SECONDS: Final = 0.01
 REQUEST_SECONDS_MAX: Final = 60.0
 """How long one attempt waits for its reply; longer than any single fault delays it."""
-ATTEMPTS_MAX: Final = 600
+ATTEMPTS_MAX: Final = 6_000
 PAUSE_SECONDS: Final = 0.1
 """The pause between two attempts of one request."""
 UNDER_WAY_MAX: Final = 5_000
@@ -168,6 +168,11 @@ class SteadyLoad:
                 self._sender.result()
         if self._under_way:
             await asyncio.wait(self._under_way)
+
+    async def send(self, planned: Planned) -> None:
+        """Sends one more request through Kafka, with an idempotency key, until it is answered."""
+        self._keys += 1
+        await self._until_answered(self._kafka, planned, f"once-{self._keys}")
 
     async def next_reply(self, seconds: float) -> None:
         """Waits for the next reply; raises `TimeoutError` if none comes within `seconds`."""

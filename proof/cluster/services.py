@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -35,6 +36,24 @@ class Service(Protocol):
         """Starts the server again at the same address, with its stored data."""
 
 
+class Server(Service, Protocol):
+    """A server on this machine, which can also be stopped in order, and frozen."""
+
+    def stop(self) -> None:
+        """SIGTERM, and waits for its end."""
+
+    def freeze(self) -> None:
+        """SIGSTOP: its connections stay open, and nobody answers."""
+
+    def thaw(self) -> None:
+        """SIGCONT."""
+
+
+def signal_service(data: str, name: str, number: signal.Signals) -> None:
+    """Sends a signal to the server of this name that runs in the folder `data` of `scripts/services`."""
+    os.kill(int(Path(data, name, "pid").read_text()), number)
+
+
 class LocalService:
     """One of the servers that `scripts/services` runs: `kafka` or `minio`."""
 
@@ -53,6 +72,14 @@ class LocalService:
     def stop(self) -> None:
         """SIGTERM, and waits for its end."""
         self._command("stop")
+
+    def freeze(self) -> None:
+        """As `Server.freeze`."""
+        signal_service(self._environment["STYX_SERVICES_DATA"], self.name, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """As `Server.thaw`."""
+        signal_service(self._environment["STYX_SERVICES_DATA"], self.name, signal.SIGCONT)
 
     def _command(self, verb: str) -> None:
         done = subprocess.run(

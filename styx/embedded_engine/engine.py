@@ -347,22 +347,25 @@ class EmbeddedEngine:
 
     # Snapshots ---------------------------------------------------------------------------------------------
 
-    @property
-    def _stored(self) -> bool:
-        return not self.coordinator.unstored and self.coordinator.ledger.under_way is None
+    def _stored(self, epoch: int) -> bool:
+        """Whether a snapshot is complete that has all up to `epoch`, and none is under way."""
+        ledger, stored = self.coordinator.ledger, self.coordinator.clock.epoch
+        return ledger.under_way is None and stored >= epoch
 
     def _tick(self) -> None:
         self._snapshot_timer = None
         self._passes.to_coordinator(Tick(self._loop.time()))
 
     async def snapshot(self, timeout: float = CLOSE_SECONDS_MAX) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
-        """Takes a snapshot now, if anything is new; whether all there is was stored within `timeout` seconds."""
-        failed = self.counters.snapshots_failed
+        """Takes a snapshot now, if anything is new; whether all that is there by now was stored within `timeout`
+        seconds. It does not wait for what comes meanwhile: requests and calls that become due may come for ever.
+        """
+        failed, epoch = self.counters.snapshots_failed, self.coordinator.epoch
         if self.coordinator.unstored:
             self._passes.to_coordinator(Tick(self._loop.time()))
             self._passes.to_coordinator(SnapshotWanted())
-        await self._until(lambda: self._stored or self.counters.snapshots_failed > failed, timeout)
-        return self._stored
+        await self._until(lambda: self._stored(epoch) or self.counters.snapshots_failed > failed, timeout)
+        return self._stored(epoch)
 
     async def settled(self, timeout: float) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
         """Waits until every request in the log is answered, and every call that is due is made; whether that was so

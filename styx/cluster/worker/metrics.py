@@ -22,6 +22,7 @@ from styx.state.slot_state import dead_held
 
 if TYPE_CHECKING:
     from styx.cluster.worker.process import WorkerProcess
+    from styx.worker.worker import Worker
 
 
 @dataclass(slots=True)
@@ -150,14 +151,20 @@ def _storage(process: WorkerProcess) -> Iterator[Metric]:
 
 
 def _place(process: WorkerProcess) -> Iterator[Metric]:
-    """The worker's present position: all zero while it is not registered."""
+    """The worker's present position: all zero while it is not registered, or stands by."""
     session = process.session
     core = None if session is None else session.core
-    generation = None if session is None else session.generation
-    feed = None if generation is None else generation.feed
     yield gauge("styx_registered", "1 if it is registered with the coordinator.", session is not None)
     yield gauge("styx_generation", "Generation it takes part in.", -1 if core is None else core.generation)
     yield gauge("styx_epoch", "The open epoch, or the last one.", -1 if core is None else core.epoch)
+    yield from _held(process, None if session is None else session.serving)
+    generation = None if session is None else session.generation
+    feed = None if generation is None else generation.feed
+    yield gauge(*families.KAFKA_REACHABLE, feed is not None and not feed.away)
+
+
+def _held(process: WorkerProcess, core: Worker | None) -> Iterator[Metric]:
+    """What the worker has of slots, of what stands there, and of what waits; nothing without a core that takes part."""
     yield gauge("styx_slots", "Slots it owns.", 0 if core is None else len(core.slots))
     yield gauge("styx_entities", "Entities that have state here.", 0 if core is None else core.holdings()[0])
     rows = {} if core is None else core.rows_held()
@@ -173,10 +180,11 @@ def _place(process: WorkerProcess) -> Iterator[Metric]:
         *families.UNFINISHED,
         0 if core is None else core.unfinished,
     )
+    generation = None if core is None or process.session is None else process.session.generation
+    feed = None if generation is None else generation.feed
     lag = 0 if feed is None else sum(feed.lag().values())
     yield gauge("styx_request_lag", "Request records in the log that are not yet fetched.", lag)
     undurable = 0 if generation is None else generation.appender.queued_bytes
     yield gauge("styx_log_undurable_bytes", "Bytes that wait for the log.", undurable)
     events = None if generation is None else generation.events
     yield gauge(*families.EVENTS_WAITING, 0 if events is None else events.waiting_bytes)
-    yield gauge(*families.KAFKA_REACHABLE, feed is not None and not feed.away)

@@ -132,6 +132,11 @@ class WorkerSession:
             return "its slots are being loaded"
         return _WAITS if self._part == _WAITS else None
 
+    @property
+    def serving(self) -> Worker | None:
+        """The core while it takes part. What it holds behind that is of the past: others have its slots then."""
+        return self.core if self._part == _TAKES_PART else None
+
     def close(self) -> None:
         """Ends the registration and frees its resources. No further message is taken or sent."""
         self._passes.stop()

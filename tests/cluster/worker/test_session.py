@@ -237,6 +237,19 @@ async def test_it_is_ready_when_it_takes_part_with_its_slots_or_is_not_needed(
     session.close()
 
 
+async def test_one_that_stands_by_serves_nothing_of_what_it_had(generations: list[FakeGeneration]) -> None:
+    """Others have its slots: its metrics must count none of what stands there, nor how long it has waited."""
+    session = new_session()
+    assert session.serving is None
+    for number, message in enumerate((StandBy(True), StandBy(False)), 1):
+        recover(session, number)
+        await one_pass()
+        assert session.serving is session.core
+        session.hear(encode(message))
+        assert session.serving is None
+    session.close()
+
+
 async def test_one_that_was_let_go_says_so_wherever_it_registers_anew(generations: list[FakeGeneration]) -> None:
     session = new_session()
     session.hear(encode(Released()))
