@@ -34,6 +34,7 @@ FAILED: Final = "set aside when their call had failed"
 LEFT_OUT: Final = "left out"
 LOST: Final = "deleted before they were read"
 
+FATES: Final = (APPLIED, SET_ASIDE, FAILED, LEFT_OUT, LOST)
 IN_ORDER: Final = ("steady", "choosy", "picky")
 
 State = Mapping[tuple[str, Any], bytes]
@@ -117,7 +118,7 @@ def check_landed(
             written = [each for each in topic.written if each.partition == partition]
             _check_order(written, landings.applied)
             found += _check_taken(topic, written, landings, allowed)
-    return dict(found)
+    return {fate: count for fate, count in found.items() if count}
 
 
 def _check_order(written: list[Written], applied: list[int]) -> None:

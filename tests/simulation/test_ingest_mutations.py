@@ -31,6 +31,9 @@ MADE_ANEW = BUSY_INGEST | {
         ]
     ),
     "duration_s": 1.0,
+    "requests": 60,
+    "workers": 2,
+    "epoch_transactions_max": 40,
 }
 """Topics are made anew again and again, while processes come and go."""
 
