@@ -78,6 +78,7 @@ def kinds_plan(seed: int) -> SimulationPlan:
         odd=0.4,
         laters=0.3,
         emits=0.3,
+        ingests=0.0,  # of few calls no batch of records is one
         lives=0.2,
         crons=False,
         halts=rng.choice([0.0, 0.0, 0.3]),

@@ -45,6 +45,7 @@ class Tally(msgspec.Struct):
     read_only: int = 0
     violations: int = 0
     ticks: int = 0
+    landed: Counter[str] = msgspec.field(default_factory=Counter)
     deployments: Counter[str] = msgspec.field(default_factory=Counter)
     faults: Counter[str] = msgspec.field(default_factory=Counter)
     struck: Counter[str] = msgspec.field(default_factory=Counter)
@@ -72,6 +73,7 @@ class Tally(msgspec.Struct):
         self.read_only += report.read_only
         self.violations += report.violations
         self.ticks += report.ticks
+        self.landed.update(report.landed)
         self.deployments.update(report.deployments)
         self.faults.update(report.faults)
         self.struck.update(report.struck)
@@ -129,6 +131,7 @@ def describe(tally: Tally) -> str:
     struck = ", ".join(f"{count} {stage}" for stage, count in sorted(tally.struck.items()))
     kinds = ", ".join(f"{tally.kinds[kind]} {kind}" for kind in KINDS)
     deployments = ", ".join(f"{count} {what}" for what, count in sorted(tally.deployments.items()))
+    landed = ", ".join(f"{count} {what}" for what, count in sorted(tally.landed.items()))
     return (
         f"{tally.seeds} seeds, {tally.transactions} transactions checked against serial replay "
         f"({tally.committed} committed, {tally.aborted} aborted), {tally.repetitions} idempotent repetitions, "
@@ -138,7 +141,8 @@ def describe(tally: Tally) -> str:
         f"{tally.violations} ended because a read-only function would have written, {tally.local} ended in phase 3 and "
         f"{tally.left} left it; {tally.ticks} ticks of crons\n"
         + (f"kinds: {kinds}\n" if tally.kinds else "")
-        + f"versions: {deployments or 'none'}\n"
+        + f"foreign records: {landed or 'none'}\n"
+        f"versions: {deployments or 'none'}\n"
         f"faults: {faults or 'none'}\n"
         f"of them amid a rollout, by its stage: {struck or 'none'}\n"
         f"{len(tally.failures)} failed"

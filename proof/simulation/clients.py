@@ -151,6 +151,11 @@ class Clients:
         self.expected += 1
         self._world.time.after(at_s, self._send, request)
 
+    def send(self, request: Request) -> None:
+        """A request that nobody has planned comes now."""
+        self.expected += 1
+        self._send(request)
+
     def _send(self, request: Request) -> None:
         world = self._world
         try:

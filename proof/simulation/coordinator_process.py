@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -218,7 +219,7 @@ class CoordinatorProcess:
                 set_aside(store, place_of(place))
             return place
 
-        ports = ControlPorts(ControlLinks(self), self._objects, opened, put_aside)
+        ports = ControlPorts(ControlLinks(self), self._objects, partial(opened, self.world.plan), put_aside)
         host = ControlHost(self.plane, self._protocol, ports, self.give)
         self._take = host.step
         host.begin(found)
@@ -332,7 +333,7 @@ class ControlLinks:
     def admit(self, effect: Admit) -> None:
         """The worker offers what it was started with, once."""
         world = self._world
-        offer = PackageOffered(A_WORKER, opened(FIRST))
+        offer = PackageOffered(A_WORKER, opened(world.plan, FIRST))
         world.time.after(world.rng.random() * 0.001, self._coordinator.give, offer)
 
     def turn_away(self, effect: TurnAway) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from proof.simulation.foreign_topic import ForeignTopic
+from proof.simulation.ingests import Ingests
 from proof.simulation.plan import OTHER_STORE, SET_ASIDE, Fault
 from proof.simulation.versions import content_of, opened
 from proof.simulation.world import DRAIN_S, World
@@ -31,11 +33,12 @@ IDLE_UNTIL_S = 10.0
 class Faults:
     """Schedules a plan's faults; `done` counts those that happened, by kind, `struck` those amid a rollout by stage."""
 
-    def __init__(self, world: World, faults: tuple[Fault, ...]) -> None:
+    def __init__(self, world: World, ingests: Ingests, faults: tuple[Fault, ...]) -> None:
         self.done: dict[str, int] = {}
         self.struck: dict[str, int] = {}
         self.end_s = 0.0
         self._world = world
+        self._ingests = ingests
         actions = {
             "worker crash": self._worker_crash,
             "second worker crash during recovery": self._second_crash,
@@ -66,6 +69,13 @@ class Faults:
             "worker lost amid a rollout": self._rollout_without_worker,
             "coordinator lost amid a rollout": self._rollout_without_coordinator,
             "store failing amid a rollout": self._rollout_without_store,
+            "ingest killed": self._ingest_killed,
+            "second ingest": self._second_ingest,
+            "zombie ingest": self._zombie_ingest,
+            "foreign brokers away": self._brokers_away,
+            "foreign topic made anew": self._topic_made_anew,
+            "foreign topic truncated": self._topic_truncated,
+            "foreign topic grows": self._topic_grows,
         }
         for fault in faults:
             self.end_s = max(self.end_s, fault.at_s + fault.duration_s)
@@ -183,7 +193,7 @@ class Faults:
     # Commands of operators, and what strikes them ------------------------------------------------------------
 
     def _offer(self, only_check: bool = False, without: str = "") -> int:
-        package = opened(content_of(self._world.versions.offer(), without))
+        package = opened(self._world.plan, content_of(self._world.versions.offer(), without))
         return self._world.operators.ask(lambda by: PackageOffered(by, package, only_check))
 
     def _leaves(self, by: int) -> None:
@@ -270,6 +280,45 @@ class Faults:
         if by:
             look(None)
 
+    # Ingests, and what others do to their topics -------------------------------------------------------------
+
+    def _ingest_killed(self, duration_s: float) -> None:
+        self._ingests.kill()
+        self._world.time.after(duration_s, self._ingests.start)
+
+    def _second_ingest(self, duration_s: float) -> None:
+        """Two read for a while, and then one of them is killed."""
+        self._ingests.start_another()
+        self._world.time.after(duration_s, self._ingests.kill, self._world.rng.randrange(2))
+
+    def _zombie_ingest(self, duration_s: float) -> None:
+        """One stands still, another takes over, and then the first goes on where it was."""
+        self._ingests.freeze(self._world.time.now_s + duration_s)
+        self._ingests.start_another()
+
+    def _brokers_away(self, duration_s: float) -> None:
+        for topic in self._struck_topics():
+            topic.away = True
+            self._world.time.after(duration_s, setattr, topic, "away", False)
+
+    def _topic_made_anew(self, duration_s: float) -> None:
+        for topic in self._struck_topics():
+            topic.delete()
+            self._world.time.after(duration_s * self._world.rng.choice([0.0, 1.0]), topic.make_anew)
+
+    def _topic_truncated(self, duration_s: float) -> None:
+        for topic in self._struck_topics():
+            topic.truncate(self._world.rng.randrange(3), self._world.rng.randrange(4))
+
+    def _topic_grows(self, duration_s: float) -> None:
+        for topic in self._struck_topics():
+            topic.grow()
+
+    def _struck_topics(self) -> list[ForeignTopic]:
+        """One of those that are there."""
+        there = [topic for topic in self._ingests.topics.values() if topic.there]
+        return [self._world.rng.choice(there)] if there else []
+
     def _leave(self, duration_s: float) -> None:
         self._world.leave(self._world.rng.randrange(self._world.plan.workers), duration_s)
 
@@ -297,4 +346,6 @@ class Faults:
     def _idle(self, duration_s: float) -> None:
         world = self._world
         world.idle = True
-        world.time.after(world.plan.idle_s - IDLE_UNTIL_S, setattr, world, "idle", False)
+        until_s = world.plan.idle_s - IDLE_UNTIL_S
+        self._ingests.rest(world.time.now_s + until_s)
+        world.time.after(until_s, setattr, world, "idle", False)

@@ -40,6 +40,17 @@ CLUSTER_FAULT_KINDS: Final = (
 )
 """What plans of a cluster draw on top of `FAULT_KINDS`."""
 
+INGEST_FAULT_KINDS: Final = (
+    "ingest killed",
+    "second ingest",
+    "zombie ingest",
+    "foreign brokers away",
+    "foreign topic made anew",
+    "foreign topic truncated",
+    "foreign topic grows",
+)
+"""What plans with foreign topics draw besides."""
+
 PLANNED_KINDS: Final = ("leave", "all leave", "coordinator stop")
 """What they draw besides: somebody is told to end, is let go, and is started again, as in a rolling restart."""
 
@@ -67,6 +78,9 @@ CONTROL_KINDS: Final = (
 """What plans draw besides whose cluster is `managed`: commands of operators, and what strikes their rollouts."""
 
 
+INGEST_INVOCATIONS_MIN: Final = 10_000
+
+
 class Fault(msgspec.Struct, frozen=True):
     """One of the kinds above at a time, lasting (a crash: until the restart) `duration_s`."""
 
@@ -87,7 +101,8 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     `rows`: requests that work on rows beside them, half as many that read rows, and the share of requests with such a
     step; `sweeps`: requests that work on whole partitions beside them, and half as many that read them;
     `links`: requests that work on rows which refer to other entities, beside them; `laters`: share of requests that
-    give calls for later; `emits`: share of requests that emit events; `lives`: share that work on what lives for a
+    give calls for later; `emits`: share of requests that emit events; `ingests`: foreign records beside them, a few at
+    a time; `lives`: share that work on what lives for a
     time; `crons`: functions are called every second; `travels`: share of requests whose numbers travel; `odd`: share
     with calls whose kind a number decides; `loads`, `reads`, `locals`: chunks of bulk loads, reads of one entity and
     requests for local functions beside the requests,
@@ -130,6 +145,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     odd: float
     laters: float
     emits: float
+    ingests: float
     lives: float
     patch_rounds: tuple[int, int, int]
     epoch_transactions_max: int
@@ -157,8 +173,26 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
 def random_plan(seed: int, *, workers: int | None = None, faults: bool = True, cluster: bool = False) -> SimulationPlan:
     """The plan of a seed; `workers` overrides their number, without `faults` nothing fails; `cluster`: of a cluster."""
     plan = _random_plan(seed, workers, faults)
-    if not cluster:
+    if cluster:
+        plan = _of_cluster(plan, workers, faults)
+    return _with_ingests(plan, faults)
+
+
+def _with_ingests(plan: SimulationPlan, faults: bool) -> SimulationPlan:
+    """Maybe with foreign topics. A batch of their records is more than the smallest limits allow."""
+    rng = Random(f"ingests {plan.seed}")
+    share = rng.choice([0.0, 0.0, 0.0, 0.1, 0.3])
+    if not share or plan.invocations_max < INGEST_INVOCATIONS_MIN or plan.call_bytes:
         return plan
+    more = [
+        Fault(rng.choice(INGEST_FAULT_KINDS), rng.random() * plan.duration_s, rng.choice([0.02, 0.2, 1.0, 4.0]))
+        for _ in range(rng.choice([1, 2, 4, 8]) if faults else 0)
+    ]
+    return replace(plan, ingests=share, faults=tuple(sorted([*plan.faults, *more], key=lambda fault: fault.at_s)))
+
+
+def _of_cluster(plan: SimulationPlan, workers: int | None, faults: bool) -> SimulationPlan:
+    seed = plan.seed
     rng = Random(f"cluster {seed}")
     processes = rng.choice([1, 2, 3, 4, 5]) if workers is None else workers
     more = [
@@ -223,6 +257,7 @@ def _random_plan(seed: int, workers: int | None, faults: bool) -> SimulationPlan
         odd=Random(f"odd {seed}").choice([0.0, 0.0, 0.2, 0.6]),
         laters=Random(f"laters {seed}").choice([0.0, 0.0, 0.0, 0.2, 0.6]),
         emits=Random(f"emits {seed}").choice([0.0, 0.0, 0.3, 1.0]),
+        ingests=0.0,
         lives=Random(f"lives {seed}").choice([0.0, 0.0, 0.0, 0.2, 0.6]),
         crons=Random(f"crons {seed}").random() < 0.2,
         patch_rounds=Random(f"rounds {seed}").choice([(16, 8, 8)] * 3 + [(3, 2, 1), (1, 1, 1), (1, 2, 3), (2, 1, 1)]),

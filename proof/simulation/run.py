@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from proof import chaos_app, cron_ticks, spinning
+from proof import cron_ticks, spinning
 from proof.bank import money_made
 from proof.emit_steps import check_kept, noticed
 from proof.life_steps import fleeting
@@ -26,8 +26,10 @@ from proof.simulation import event_log
 from proof.simulation.clients import Clients
 from proof.simulation.coordinator_process import CoordinatorProcess
 from proof.simulation.faults import Faults
+from proof.simulation.ingests import Ingests, unheard
+from proof.simulation.landed import check_landed
 from proof.simulation.plan import SimulationPlan
-from proof.simulation.versions import version_of_chaos
+from proof.simulation.versions import version_for
 from proof.simulation.worker_process import CLOCK_AHEAD_US_MAX, WorkerProcess
 from proof.simulation.world import World
 from styx.coordinator.generation import Phase
@@ -66,7 +68,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     a read-only function would have written. `patch_rounds` counts the rounds with patches of all lock phases,
     `given_up` the transactions carried because there were too many. `entries` counts the entries of references to other
     entities at the end; each was found to be right. `events` counts those in the logs of events, likewise, `ticks`
-    those of crons that were seen.
+    those of crons that were seen. `landed` counts foreign records by what became of them.
     """
 
     plan: SimulationPlan
@@ -92,6 +94,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     entries: int
     events: int
     ticks: int
+    landed: dict[str, int]
     state_hash: str
     replies: list[ReplyRecord]
     requests: list[tuple[int, int, bytes]]
@@ -108,8 +111,8 @@ def simulate(
 ) -> SimulationReport:
     """Runs `plan`, on the chaos app that it needs; `arrival` changes the order in which messages arrive, no more."""
     try:
-        with cron_ticks.declared(plan.crons):
-            runs = app or version_of_chaos(0, plan.emits > 0)
+        with cron_ticks.declared(plan.crons), unheard():
+            runs = app or version_for(plan, 0)
             return Simulation(plan, runs, f"world {plan.seed} {arrival}", keep_log).run(check)
     except (AssertionError, StyxError, ArithmeticError, LookupError, TypeError, AttributeError, ValueError) as error:
         raise SimulationFailure(f"seed {plan.seed}: {type(error).__name__}: {error}\n{plan}") from error
@@ -122,14 +125,23 @@ class Simulation:
         self.plan = plan
         self.world = World(plan, app, seed, keep_log)
         self.clients = Clients(self.world, plan)
-        self.faults = Faults(self.world, plan.faults)
+        self.ingests = Ingests(self.world, plan, self.clients)
+        self.faults = Faults(self.world, self.ingests, plan.faults)
 
     def run(self, check: bool) -> SimulationReport:
+        try:
+            return self._run(check)
+        finally:
+            self.ingests.close()
+
+    def _run(self, check: bool) -> SimulationReport:
         world = self.world
         self.start()
-        end_s = max(self.clients.end_s, self.faults.end_s)
+        end_s = max(self.clients.end_s, self.faults.end_s, self.ingests.end_s)
         self.run_until(lambda: world.time.now_s >= end_s, end_s + 1)
         self._heal()
+        self.run_until(self.ingests.done, world.time.now_s + PATIENCE_S)
+        self.ingests.close()
         self.run_until(self._all_answered, world.time.now_s + PATIENCE_S, lambda: world.log.replies)
         self.run_until(lambda: world.time.now_s >= end_s + SETTLE_S and self.quiet(), world.time.now_s + PATIENCE_S)
         return self.verdict(check)
@@ -172,12 +184,14 @@ class Simulation:
         coordinator = self.world.coordinator
         if coordinator is not None:
             assert coordinator.refused is None, f"the coordinator refused: {coordinator.refused}"
+        self.ingests.look()
 
     def start(self) -> None:
         """Starts every process that does not live."""
         self.world.start_coordinator()
         for worker in range(self.plan.workers):
             self.world.start_worker(worker)
+        self.ingests.start()
 
     def _heal(self) -> None:
         self.world.idle = self.world.duplicating = False
@@ -355,6 +369,9 @@ class Simulation:
             complete=check,
             around=spinning.as_replied,
         )
+        apps = world.versions.apps() if plan.cluster else {0: world.app}
+        newest, ran = apps[max(apps)], list(world.versions.began.values())
+        landed = check_landed(self.ingests.topics.values(), state, history.emitted, newest, ran) if check else {}
         events = 0
         if check and plan.emits:
             partitions = [event_log.entries(records, slot) for slot in range(plan.slots)]
@@ -364,7 +381,6 @@ class Simulation:
         self._check_times()
         if plan.profile.transfers and money_made(state):
             raise SerializabilityViolation("transfers have made or lost money")
-        apps = world.versions.apps() if plan.cluster else {0: chaos_app.app}
         entries = check_links(apps[max(apps)], state)
         ticks = 0
         if plan.crons and check and apps[max(apps)].operators[cron_ticks.OPERATOR].crons:
@@ -403,6 +419,7 @@ class Simulation:
             entries=entries,
             events=events,
             ticks=ticks,
+            landed=landed,
             state_hash=state_hash(state),
             replies=replies,
             requests=requests,
@@ -423,8 +440,8 @@ def replay_elsewhere(
     are other fields of the plan for the replay. Its events are checked to be those of the simulation.
     """
     assert report.requests, "the simulation must have been run with keep_log=True"
-    plan = replace(report.plan, workers=workers, requests=0, faults=(), **pace)
-    simulation = Simulation(plan, app or version_of_chaos(0, plan.emits > 0), f"elsewhere {arrival}", keep_log=True)
+    plan = replace(report.plan, workers=workers, requests=0, ingests=0.0, faults=(), **pace)
+    simulation = Simulation(plan, app or version_for(report.plan, 0), f"elsewhere {arrival}", keep_log=True)
     world = simulation.world
     records = world.log.records
     for slot, timestamp_us, payload in report.requests:

@@ -13,7 +13,7 @@ from random import Random
 from proof.simulation.virtual_time import VirtualTime
 from styx.log.base import Stream
 from styx.log.memory import MemoryLog
-from styx.messages import decode_reply
+from styx.messages import ReplyRecord, decode_reply
 from styx.model.delivery import delivery_name
 
 Identity = tuple[int, int]
@@ -29,6 +29,8 @@ class SharedLog:
         self.fence = -1
         self.replies = 0
         self.answered = -1
+        self.listener: Callable[[ReplyRecord], None] = lambda reply: None
+        """Is told every reply that arrives."""
         self._time = time
         self._rng = rng
         self._delay_s = delay_s
@@ -112,4 +114,6 @@ class SharedLog:
             replies = [decode_reply(payload) for payload in payloads]
             self.replies += sum(delivery_name(reply.request_id) is None for reply in replies)
             self.answered = max(self.answered, *(reply.epoch for reply in replies))
+            for reply in replies:
+                self.listener(reply)
         arrived()

@@ -19,8 +19,11 @@ from proof.bank import account
 from proof.chaos_app import MODULUS, Cell, Program, number, pair, register_sweeps, text
 from proof.cron_ticks import register_ticks, with_ticks
 from proof.emit_steps import EVENTS
+from proof.landing_steps import register_landings
+from proof.life_steps import fleeting
 from proof.link_steps import declare_links
 from proof.row_steps import declare_tables
+from proof.simulation.plan import SimulationPlan
 from styx.coordinator.control_events import Package
 from styx.coordinator.events import StateFound
 from styx.deployment.versions import load_version
@@ -44,16 +47,20 @@ class _Small(TypedDict):
     note: str
 
 
-def version_of_chaos(version: int, emitting: bool = False) -> App:
-    """A version of the chaos app, with events if it is `emitting`, and with crons where plans have them."""
-    return with_ticks(_version_of_chaos(version, emitting), version)
+def version_for(plan: SimulationPlan, version: int) -> App:
+    """A version of the chaos app, with events, ingests and crons where the plan has them."""
+    return with_ticks(_version_of_chaos(version, plan.emits > 0, plan.ingests > 0), version)
 
 
 @cache
-def _version_of_chaos(version: int, emitting: bool) -> App:
+def _version_of_chaos(version: int, emitting: bool, ingesting: bool) -> App:
     """The chaos app with programs whose register begins at the version's number instead of 0; in every second version
     `look` is a function like any other.
     """
+    landings = register_landings(version, emitting) if ingesting else []
+    if version == 0 and landings:
+        operators = [text, number, pair, account, fleeting, *landings]
+        return App(chaos_app.app.name, operators, events=EVENTS if emitting else ())
     if version == 0:
         return chaos_app.emitting if emitting else chaos_app.app
     cell = msgspec.defstruct("MarkedCell", [("mark", Literal[version])], bases=(Cell,), kw_only=True)
@@ -94,13 +101,18 @@ def _version_of_chaos(version: int, emitting: bool) -> App:
         operator.register(read_only=version % 2 == 0)(look)
         register_sweeps(operator)
     register_ticks(operators[0])
-    return App(chaos_app.app.name, [*operators, account], events=EVENTS if emitting else ())
+    return App(chaos_app.app.name, [*operators, account, *landings], events=EVENTS if emitting else ())
+
+
+def opened(plan: SimulationPlan, content: bytes) -> Package:
+    """The package with this content: the number of an app, and which start of a process cannot run it."""
+    return _opened(content, plan.emits > 0, plan.ingests > 0)
 
 
 @cache
-def opened(content: bytes) -> Package:
-    """The package with this content: the number of an app, and which start of a process cannot run it."""
-    return Package(content, describe(version_of_chaos(number_of(content))), content.decode())
+def _opened(content: bytes, emitting: bool, ingesting: bool) -> Package:
+    app = _version_of_chaos(number_of(content), emitting, ingesting)
+    return Package(content, describe(app), content.decode())
 
 
 def number_of(content: bytes) -> int:
@@ -111,6 +123,12 @@ def number_of(content: bytes) -> int:
 def content_of(number: int, without: str = "") -> bytes:
     """What stands for this app in a package, which does not run `without` something."""
     return f"{number}{_WITHOUT}{without}".encode() if without else str(number).encode()
+
+
+def forget_versions() -> None:
+    """All are made anew when they are needed, for a test that has changed what they consist of."""
+    _version_of_chaos.cache_clear()
+    _opened.cache_clear()
 
 
 def runs_on(content: bytes, start: str) -> bool:
@@ -136,11 +154,11 @@ class Versions:
     numbers of versions that a marker names, `never` those of versions that were refused.
     """
 
-    def __init__(self, store: StoreReader | None = None, emitting: bool = False) -> None:
+    def __init__(self, plan: SimulationPlan, store: StoreReader | None = None) -> None:
         self.marks: set[int] = set()
         self.never: set[int] = set()
         self._store = store
-        self._emitting = emitting
+        self._plan = plan
         self.began: dict[int, int] = {0: 0}
         self.offered = 0
         self.checked = 0
@@ -182,4 +200,4 @@ class Versions:
 
     def apps(self) -> dict[int, App]:
         """Apps by the first epoch that ran on them."""
-        return {epoch: version_of_chaos(version, self._emitting) for epoch, version in self.began.items()}
+        return {epoch: version_for(self._plan, version) for epoch, version in self.began.items()}

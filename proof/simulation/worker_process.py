@@ -17,7 +17,7 @@ from proof.simulation import event_log
 from proof.simulation.external_calls import run_external
 from proof.simulation.network import NOTICE_S
 from proof.simulation.shared_log import Identity
-from proof.simulation.versions import number_of, runs_on, version_of_chaos
+from proof.simulation.versions import number_of, runs_on, version_for
 from proof.simulation.worker_journal import SimulatedJournal
 from styx.coordinator.control_events import CodeTaken, WorkerBeat
 from styx.coordinator.control_events import Event as CoordinatorEvent
@@ -193,7 +193,7 @@ class WorkerProcess:
 
     def _code_of(self, version: int) -> App:
         if not self.world.plan.managed:
-            return version_of_chaos(version, self.world.plan.emits > 0)
+            return version_for(self.world.plan, version)
         assert version in self.code, f"{self.name} is to run version {version}, and has not taken it"
         return self.code[version]
 
@@ -272,7 +272,7 @@ class WorkerProcess:
             return
         problem = "" if runs_on(content, self.start) else "No module named 'chaos'"
         if not problem:
-            self.code[version] = version_of_chaos(number_of(content), self.world.plan.emits > 0)
+            self.code[version] = version_for(self.world.plan, number_of(content))
         self.says(CodeTaken(self.id, version, problem))
 
     def says(self, event: CoordinatorEvent) -> None:

@@ -67,7 +67,7 @@ class World:
         self.intents: set[bytes] = set()
         self.outcomes: dict[bytes, bytes] = {}
         self.external_runs: dict[bytes, int] = {}
-        self.versions = Versions(self.store.objects if plan.managed else None, plan.emits > 0)
+        self.versions = Versions(plan, self.store.objects if plan.managed else None)
         self.operators = Operators(self)
         self.links = PeerLinks(self.time, self.rng, self.network)
         self.zombies: set[CoordinatorProcess] = set()
@@ -77,6 +77,11 @@ class World:
         self.coordinator: CoordinatorProcess | None = None
         self._incarnations = 0
         self._starts: dict[int, int] = {}
+
+    def newest_app(self) -> App:
+        """The version that the last marker names."""
+        apps = self.versions.apps() if self.plan.cluster else {0: self.app}
+        return apps[max(apps)]
 
     # Processes ---------------------------------------------------------------------------------------------
 

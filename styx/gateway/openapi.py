@@ -14,11 +14,13 @@ import msgspec
 
 from styx.gateway.head import EVENTS, PREFIX
 from styx.gateway.json_schemas import Json, Schemas
+from styx.gateway.openapi_dead import dead_paths, dead_tag
 from styx.gateway.openapi_events import event_operation
 from styx.gateway.openapi_inlets import publish_operation
 from styx.gateway.openapi_tables import or_rows, row_types, rows_parameter, tables_text
 from styx.gateway.query import takes_text
 from styx.model.app import App
+from styx.model.dead_list import DeadCallsPage
 from styx.model.function_spec import FunctionSpec
 from styx.model.inlet import Inlet
 from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
@@ -104,10 +106,11 @@ def openapi(app: App) -> Json:
     for event in app.events.values():
         path = f"{PREFIX}{EVENTS}/{quote(event.name)}"
         paths[path] = {**paths.get(path, {}), "get": event_operation(event, schemas, _ERRORS)}
+    paths |= dead_paths(app, schemas, _committed({"type": "boolean"}), _ERRORS)
     return {
         "openapi": "3.1.0",
         "info": {"title": app.name, "version": "1", "description": _INFO},
-        "tags": [_tag(operator) for operator in app.operators.values()],
+        "tags": [*(_tag(operator) for operator in app.operators.values()), dead_tag()],
         "paths": paths,
         # Which of them a gateway asks for is its operator's choice: none, on loopback.
         "security": [{}, {"Bearer": []}],
@@ -128,6 +131,7 @@ def _annotations(app: App) -> Iterator[Any]:
         for spec in operator.functions.values() if operator.served else ():
             yield spec.signature.result_type
             yield from (p.annotation for p in spec.signature.parameters)
+    yield DeadCallsPage
     yield from (event.type for event in app.events.values())
 
 

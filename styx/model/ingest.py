@@ -116,7 +116,9 @@ class Ingest(Operator):
             raise self._wrong(f"retry= is a styx.Retry, such as Retry(attempts=3), got {shown(retry)}")
         for what, function in (("key", key), ("params", params), ("where", where)):
             if (function is not None or (what == "key" and event is None)) and not callable(function):
-                raise self._wrong(f"{what}= is a function of an IngestRecord, got {shown(function)}")
+                missing = "key= is missing: the entity that is called has a key, made of an IngestRecord"
+                got = f"{what}= is a function of an IngestRecord, got {shown(function)}"
+                raise self._wrong(missing if function is None else got)
         if (to is None) == (event is None):
             raise self._wrong("it has either to=(operator, function), or event=, an event of the app")
         if event is not None and not isinstance(event, Event):

@@ -18,7 +18,6 @@ from styx.model.context import Context
 from styx.model.ingest_position import (
     BUSY,
     ELSEWHERE,
-    FORMER_MAX,
     GAPS_MAX,
     TAKEN,
     WAITING_MAX,
@@ -126,9 +125,7 @@ class IngestFunctions:
         not told is no other one.
         """
         position: Position = await ctx.get()
-        if topic_id and topic_id != position.topic_id and topic_id not in position.former:
-            position.former = [*position.former, position.topic_id][-FORMER_MAX:]
-            position.topic_id, position.next = topic_id, offset
+        if position.renew(topic_id, offset):
             await ctx.put(position)
         return position
 

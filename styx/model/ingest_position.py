@@ -29,7 +29,8 @@ class Position(msgspec.Struct, gc=False):
     """`next`: the offset behind the last record that was taken. `topic_id`: which topic of that name it is an offset
     of, "" where the brokers do not tell. `taken` and `settled` count records that were taken, and those of them that
     have been handled or given up; `lost` counts offsets that were gone before they were read, and `gaps` are the latest
-    of these ranges, from an offset to the one behind it.
+    of these ranges, from an offset to the one behind it. `former` are the topics of the name before, and `reached` how
+    far the last ones of them were taken.
     """
 
     next: int
@@ -39,6 +40,21 @@ class Position(msgspec.Struct, gc=False):
     lost: int = 0
     gaps: list[tuple[int, int]] = []
     former: list[str] = []
+    reached: list[int] = []
+
+    def renew(self, topic_id: str, offset: int) -> bool:
+        """Goes on in the topic with this id, at `offset`; or where it was left, if it is one of the former. A process
+        that has seen that one long ago may have led here, but nothing is taken twice. Gives whether it has gone.
+        """
+        left = dict(zip(self.former[len(self.former) - len(self.reached) :], self.reached, strict=True))
+        if not topic_id or topic_id == self.topic_id or (topic_id in self.former and topic_id not in left):
+            return False
+        unknown = [each for each in self.former if each not in left]
+        following = left.pop(topic_id, offset)
+        left[self.topic_id] = self.next
+        self.former, self.reached = [*unknown, *left][-FORMER_MAX:], [*left.values()][-FORMER_MAX:]
+        self.topic_id, self.next = topic_id, following
+        return True
 
     @property
     def waiting(self) -> int:

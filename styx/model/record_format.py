@@ -100,6 +100,8 @@ class _Body:
         self._at = 0
 
     def read(self, count: int) -> bytes:
+        if count < 0:
+            raise ValueError(f"a length below 0 stands in it: {count}")
         found = self._data[self._at : self._at + count]
         if len(found) < count:
             raise EOFError("the value is cut off")

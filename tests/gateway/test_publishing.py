@@ -395,7 +395,7 @@ def test_signatures_in_base64_and_without_a_prefix() -> None:
 def test_the_document_has_what_can_be_posted() -> None:
     document = openapi(made_app())
     OpenAPIV31SpecValidator(document).validate()
-    posted = sorted(path for path, operations in document["paths"].items() if "post" in operations)
+    posted = sorted(path for path, operations in document["paths"].items() if "post" in operations and "~" not in path)
     assert posted == ["/v1/events/charged", "/v1/events/price-changed", "/v1/events/pushed"]
     price = document["paths"]["/v1/events/price-changed"]["post"]
     assert price["requestBody"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Price"}

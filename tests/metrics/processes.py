@@ -41,7 +41,7 @@ def ingest_text() -> str:
     ingest = made_app()[1]
     feed = TopicFeed(process.engine, ingest, lambda: KafkaSource(OPTIONS.log, ingest.topic))
     feed.lanes[0] = Lane(0, Position(0))
-    process.feeds[ingest.name] = feed
+    process.feeds.by_name[ingest.name] = feed
     return process.metrics()
 
 

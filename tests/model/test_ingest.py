@@ -52,7 +52,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "to: a function of another operator": ({"to": (account, made_app)}, "has no function"),
     "to: a read-only function": ({"to": (account, balance)}, "is read-only"),
     "to: a function with two parameters": ({"to": (account, paid_twice)}, "give params=lambda record"),
-    "no key function": ({"key": None}, "key= is a function of an IngestRecord"),
+    "no key function": ({"key": None}, "key= is missing"),
     "a key that is a path": ({"key": "$.account"}, "got '[$].account'"),
     "params that are a tuple": ({"params": (1, 2)}, "params= is a function"),
     "where that is a bool": ({"where": True}, "where= is a function"),

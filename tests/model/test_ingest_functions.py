@@ -11,7 +11,7 @@ import pytest
 import styx
 from styx import App, Operator
 from styx.errors import RequestRejected
-from styx.model import ingest_functions
+from styx.model import ingest_functions, ingest_position
 from styx.model.ingest_position import BUSY, ELSEWHERE, TAKEN, Batch
 from styx.testing import embedded_cluster
 from styx.testing.fixture import EmbeddedCluster
@@ -147,10 +147,35 @@ async def test_a_topic_that_was_made_anew_is_read_anew_once() -> None:
         assert (await told(cluster, "renew", "t2", 0))["next"] == 0
         assert await taken(cluster, batch(0, pay("ada", 7), topic_id="t2")) == (TAKEN, 1)
         stale = await told(cluster, "renew", "t1", 0)
-        assert (stale["topic_id"], stale["next"]) == ("t2", 1), "ids never come back"
+        assert (stale["topic_id"], stale["next"]) == ("t1", 2), "who has seen it long ago takes nothing of it twice"
+        assert await taken(cluster, batch(1, pay("ada", 8), topic_id="t2")) == (ELSEWHERE, 2)
         assert (await told(cluster, "renew", "t2", 0))["next"] == 1
         assert await taken(cluster, batch(2, pay("ada", 2), topic_id="t1")) == (ELSEWHERE, 1)
         assert await paid(cluster) == [0, 1, 7]
+
+
+async def test_a_process_that_is_late_leads_to_a_topic_that_nobody_has_read_and_back() -> None:
+    app, _ = made_app()
+    async with embedded_cluster(app) as cluster:
+        await told(cluster, "begin", "t1", 0)
+        await told(cluster, "renew", "t3", 0)
+        assert await taken(cluster, batch(0, pay("ada", 0), topic_id="t3")) == (TAKEN, 1)
+        assert (await told(cluster, "renew", "t2", 0))["topic_id"] == "t2"
+        assert (await told(cluster, "renew", "t3", 0))["next"] == 1, "it does not stay there for ever"
+        assert await taken(cluster, batch(0, pay("ada", 0), pay("ada", 1), topic_id="t3")) == (TAKEN, 2)
+        assert await paid(cluster) == [0, 1]
+
+
+async def test_former_topics_are_remembered_in_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest_position, "FORMER_MAX", 3)
+    position = ingest_position.Position(5, "t0", former=["told by an older version"])
+    assert not position.renew("told by an older version", 0), "how far it was taken is not known"
+    for number in range(1, 6):
+        assert position.renew(f"t{number}", 0)
+        position.next = number
+    assert (position.former, position.reached) == (["t2", "t3", "t4"], [2, 3, 4])
+    assert position.renew("t3", 0)
+    assert (position.next, position.former, position.reached) == (3, ["t2", "t4", "t5"], [2, 4, 5])
 
 
 async def test_brokers_that_begin_to_tell_the_id_of_a_topic_do_not_double_it() -> None:

@@ -143,9 +143,12 @@ async def test_a_topic_that_comes_back_would_show(monkeypatch: pytest.MonkeyPatc
         app, _ = made_app()
         async with embedded_cluster(app) as cluster:
             await cluster.call("payments", (TOPIC, 0), "begin", "t1", 0)
-            for topic_id in ("t2", "t1"):
+            for topic_id, following in (("t2", 0), ("t1", 3), ("t2", 0)):
+                if topic_id == "t2":
+                    records = [raw(offset, pay("ada", offset)) for offset in range(3)]
+                    await cluster.call("payments", (TOPIC, 0), "take", Batch("t1", 0, 3, records))
                 position = await cluster.call("payments", (TOPIC, 0), "renew", topic_id, 0)
-                assert position["topic_id"] == "t2"
+                assert (position["topic_id"], position["next"]) == (topic_id, following)
 
     await goes_back()
     _renewed_again.__name__ = "renew"

@@ -15,7 +15,14 @@ from msgspec.structs import replace
 
 from proof.elsewhere import KINDS, compare_elsewhere, compare_kinds
 from proof.simulation import random_plan, simulate
-from proof.simulation.plan import CLUSTER_FAULT_KINDS, CONTROL_KINDS, FAULT_KINDS, PLANNED_KINDS
+from proof.simulation.landed import FATES, LOST
+from proof.simulation.plan import (
+    CLUSTER_FAULT_KINDS,
+    CONTROL_KINDS,
+    FAULT_KINDS,
+    INGEST_FAULT_KINDS,
+    PLANNED_KINDS,
+)
 from proof.soak import describe, run_kinds, run_seeds
 
 SEEDS = int(os.environ.get("STYX_SEEDS", "2000"))
@@ -156,9 +163,9 @@ def test_thousands_of_seeds(first: int) -> None:
     print(describe(tally))
     assert not tally.failures, "\n".join(tally.failures)
     if tally.seeds == TOGETHER:
-        assert tally.faults.keys() == {*FAULT_KINDS, *CLUSTER_FAULT_KINDS, *PLANNED_KINDS, *CONTROL_KINDS}, (
-            "every kind of fault must have happened"
-        )
+        kinds = {*FAULT_KINDS, *CLUSTER_FAULT_KINDS, *PLANNED_KINDS, *CONTROL_KINDS, *INGEST_FAULT_KINDS}
+        assert tally.faults.keys() == kinds, "every kind of fault must have happened"
+        assert tally.landed.keys() >= set(FATES) - {LOST}, "foreign records must have met every fate but that of chance"
         assert tally.cut, "functions that run too long must have been met"
         assert tally.local, "local functions must have run in phase 3"
         assert tally.left, "some of them must have left their slots"

@@ -44,8 +44,6 @@ SILENCE_SECONDS: Final = 3.0
 STUCK_SECONDS: Final = 60.0
 """A step of following the coordinator that takes longer counts as stuck, because all timeouts are shorter."""
 
-_log = logging.getLogger("styx.gateway")
-
 
 class _NoApp(App):
     """The app before the gateway has received one: it cannot say which operators exist."""
@@ -61,7 +59,7 @@ class GatewayProcess:
     """An `Engine` for `styx.gateway`; `run` follows the coordinator until it is cancelled.
 
     `connected` says whether the coordinator is connected. `version` is the served version of the app, 0 before the
-    first. Without `serves` it counts as no gateway.
+    first. Without `serves` it counts as no gateway, and is the part of `styx ingest` that does as one.
     """
 
     def __init__(self, name: str, security: Security, coordinator: str, log: KafkaAddress, serves: bool = True) -> None:
@@ -73,6 +71,8 @@ class GatewayProcess:
         self._security = security
         self._coordinator = coordinator
         self._log = log
+        self._what = "gateway" if serves else "ingest"
+        self._told = logging.getLogger(f"styx.{self._what}")
         self._hello = Hello(
             cluster=security.cluster,
             role=GATEWAY,
@@ -86,7 +86,7 @@ class GatewayProcess:
         self._exposition = Exposition(self._collect, with_process=True)
         self._step_since_s: float | None = None
         self._other_release: str | None = None
-        self._waits_for: str | None = f"the gateway waits for the coordinator at {coordinator}"
+        self._waits_for: str | None = f"the {self._what} waits for the coordinator at {coordinator}"
 
     async def run(self) -> None:
         """Serves the coordinator's deployment. Raises `ConfigurationError` if the coordinator's deployment changes to
@@ -94,7 +94,7 @@ class GatewayProcess:
         """
         while True:
             link = await reach_coordinator(
-                self._coordinator, self._security, self._hello, RECONNECT_SECONDS, _log, self._refused
+                self._coordinator, self._security, self._hello, RECONNECT_SECONDS, self._told, self._refused
             )
             self._other_release = None
             heard: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -112,7 +112,7 @@ class GatewayProcess:
             finally:
                 self._step_since_s = None
                 self.connected = False
-                link.abort("the gateway no longer listens")
+                link.abort(f"the {self._what} no longer listens")
             await asyncio.sleep(RECONNECT_SECONDS)
 
     async def close(self) -> None:
@@ -190,7 +190,7 @@ class GatewayProcess:
 
     def _lost(self, heard: asyncio.Queue[bytes | None], _: Connection, reason: str) -> None:
         if self.connected and self._deployment is not None:
-            _log.warning("the connection to the coordinator is lost: %s", reason)
+            self._told.warning("the connection to the coordinator is lost: %s", reason)
         heard.put_nowait(None)
 
     async def _hear(self, payload: bytes) -> None:
@@ -206,7 +206,8 @@ class GatewayProcess:
         if known is not None and (known.app, known.n_slots) != (deployment.app, deployment.n_slots):
             raise ConfigurationError(
                 f"the coordinator at {self._coordinator} now coordinates app {deployment.app!r} with "
-                f"{deployment.n_slots} slots; this gateway serves {known.app!r} with {known.n_slots}: start it anew"
+                f"{deployment.n_slots} slots; this {self._what} serves {known.app!r} with {known.n_slots}: start it "
+                "anew"
             )
         self._deployment = deployment
         if self._requester is None:
@@ -219,13 +220,13 @@ class GatewayProcess:
             app = unpack(code.package, self._security.secret)
         except Exception as error:  # noqa: BLE001 - other people's code: it can raise anything
             problem = f"version {code.version} of the app cannot be served here: {type(error).__name__}: {error}"
-            _log.error("%s", problem)
+            self._told.error("%s", problem)
             if self._requester is None:
                 self._waits_for = problem
             return
         await self.serve(app)
         if self.version != code.version:
-            _log.info("serving version %d of app %s", code.version, app.name)
+            self._told.info("serving version %d of app %s", code.version, app.name)
         self.version = code.version
 
     async def serve(self, app: App) -> None:
@@ -246,9 +247,9 @@ class GatewayProcess:
             except (NotSent, ConfigurationError, OSError) as error:
                 # The coordinator has made the topics. A broker that does not know them yet soon will.
                 failures += 1
-                self._waits_for = f"the gateway waits for Kafka: {error}"
+                self._waits_for = f"the {self._what} waits for Kafka: {error}"
                 if failures == 1:
-                    _log.warning("%s", self._waits_for)
+                    self._told.warning("%s", self._waits_for)
                 await asyncio.sleep(RECONNECT_SECONDS)
                 continue
             self.n_slots = requester.n_slots

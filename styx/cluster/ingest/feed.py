@@ -21,7 +21,7 @@ from styx.cluster.ingest.source import OutOfRange, Source, SourceRecord
 from styx.errors import EngineFailed
 from styx.gateway.engine import Engine
 from styx.model.ingest import Ingest
-from styx.model.ingest_position import BUSY, TAKEN, Position, outcome_of, position_of
+from styx.model.ingest_position import BUSY, TAKEN, Batch, Position, outcome_of, position_of
 
 AGAIN_SECONDS: Final = 1.0
 """The pause before brokers are asked again that could not be reached, or that lack the topic."""
@@ -130,10 +130,26 @@ class TopicFeed:
                 await self._out_of_range(error.partitions)
                 continue
             self._take_results()
-            if found or self._loop_s() - self._looked_s >= LOOK_SECONDS:
+            idle = self._loop_s() - self._looked_s >= LOOK_SECONDS
+            passed = await self._passed() if idle else {}
+            if found or idle:
                 await self._look()
             for partition, records in found.items():
-                self._send(partition, records)
+                self._send(partition, records, records[-1].offset + 1)
+            for partition, reached in passed.items():
+                self._send(partition, [], reached)
+
+    async def _passed(self) -> dict[int, int]:
+        """Partitions of which nothing is on its way, and what is read next there stands behind offsets that no reader
+        is given: marks of transactions, and what aborted ones have written. They are taken without records, or else
+        they would count as a lag, and later as lost.
+        """
+        reached = {
+            partition: await self._source.reached(partition)
+            for partition, lane in self.lanes.items()
+            if lane.sending is None and lane.short_since_s is None
+        }
+        return {partition: offset for partition, offset in reached.items() if offset > self.lanes[partition].next}
 
     async def _look(self) -> None:
         """Makes sure that what was read before is of the topic that is known; takes up new partitions."""
@@ -181,6 +197,9 @@ class TopicFeed:
         if renewed.topic_id != self._topic_id:
             shown = "an earlier topic" if self._topic_id else "no id any more of the topic"
             raise _Anew(f"the brokers show {shown} {self.ingest.topic}")
+        if self._topic_id in position.former:
+            _log.warning("ingest %s: %s is again the topic it was before", self.ingest.name, self.ingest.topic)
+            return renewed
         _log.error(
             "ingest %s: %s was deleted and made anew: what stood in partition %d from offset %d on was not read; the "
             "new topic is read from offset %d on",
@@ -248,21 +267,29 @@ class TopicFeed:
             position, lane.set_aside, lane.left_out = await self._ask(partition, "position")
             if position is not None:
                 lane.position = position_of(position)
+                self._check_topic(lane.position)
             await self._shortened(partition, lane)
+
+    def _check_topic(self, position: Position) -> None:
+        if position.topic_id != self._topic_id:
+            raise _Anew(f"another process reads another topic {self.ingest.topic}")
 
     # Sending -----------------------------------------------------------------------------------------------
 
-    def _send(self, partition: int, records: list[SourceRecord]) -> None:
+    def _send(self, partition: int, records: list[SourceRecord], end: int) -> None:
+        """Begins to send what stands before the offset `end`."""
         lane = self.lanes.get(partition)
-        if lane is None or lane.sending is not None or not records:
+        if lane is None or lane.sending is not None or end <= lane.next:
             return
         self._source.pause(partition)
-        begin, lane.next = lane.next, records[-1].offset + 1
+        begin, lane.next = lane.next, end
         lane.sending = asyncio.create_task(self._send_all(partition, lane, begin, records))
 
     async def _send_all(self, partition: int, lane: Lane, begin: int, records: list[SourceRecord]) -> int:
         """Sends batch by batch; gives the offset at which to read on."""
-        for batch in cut(self._topic_id, begin, records, record_bytes_max(self._engine.limits)):
+        end = lane.next
+        batches = cut(self._topic_id, begin, records, record_bytes_max(self._engine.limits))
+        for batch in batches if records else [Batch(self._topic_id, begin, end, [])]:
             while True:
                 outcome = outcome_of(await self._ask(partition, "take", batch))
                 lane.position = outcome.position
@@ -271,13 +298,12 @@ class TopicFeed:
                 self.counts.waits += 1
                 await asyncio.sleep(BUSY_SECONDS)
             if outcome.what != TAKEN:
-                if outcome.position.topic_id != self._topic_id:
-                    raise _Anew(f"another process reads another topic {self.ingest.topic}")
+                self._check_topic(outcome.position)
                 return outcome.position.next
             self.counts.batches += 1
             self.counts.records += len(batch.records)
             self.counts.bytes += sum(len(each.value or b"") for each in batch.records)
-        return max(records[-1].offset + 1, lane.position.next)
+        return max(end, lane.position.next)
 
     def _take_results(self) -> None:
         """Reads on where all batches were taken; raises what sending raised."""

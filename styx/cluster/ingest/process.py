@@ -1,7 +1,6 @@
 """The ingest process: follows the app that the coordinator deploys, and feeds each of its ingests.
 
-Towards the coordinator and Kafka it is what a gateway is. When a version has other ingests, or another topic for one,
-feeds begin and end; whatever else a version changes concerns only the workers. It keeps nothing that a successor needs.
+Towards the coordinator and Kafka it is what a gateway is. It keeps nothing that a successor needs.
 """
 
 from __future__ import annotations
@@ -9,15 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Final
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from styx.cluster.gateway.process import GatewayProcess
-from styx.cluster.ingest.feed import TopicFeed, same_reading
+from styx.cluster.ingest.feeds import Feeds, ingests_of
 from styx.cluster.ingest.source import KafkaSource
-from styx.errors import EngineFailed
 from styx.kafka.address import KafkaAddress
 from styx.metrics.exposition import Exposition, counters, gauges
 from styx.model.ingest import Ingest
@@ -39,9 +36,8 @@ class IngestProcess:
         self, name: str, security: Security, coordinator: str, log: KafkaAddress, sources: Mapping[str, KafkaAddress]
     ) -> None:
         self.engine = GatewayProcess(name, security, coordinator, log, serves=False)
-        self.feeds: dict[str, TopicFeed] = {}
+        self.feeds = Feeds(self.engine, self._source)
         self._sources = {"": log, **sources}
-        self._running: dict[str, asyncio.Task[None]] = {}
         self._version = -1
         self._exposition = Exposition(self._collect, with_process=False)
 
@@ -51,25 +47,20 @@ class IngestProcess:
         try:
             while not following.done():
                 await self._follow()
-                for name, running in self._running.items():
-                    if running.cancelled():
-                        raise EngineFailed(f"ingest {name} was given up: start this process anew")
-                    if running.done():
-                        running.result()
+                self.feeds.check()
                 await asyncio.wait([following], timeout=FOLLOW_SECONDS)
             following.result()
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
-            for name in list(self._running):
-                await self._end(name)
+            await self.feeds.close()
             await self.engine.close()
 
     @property
     def unready_reason(self) -> str | None:
         """Why records do not come in now; None if they do, or if the app has no ingests."""
         return self.engine.unavailable_reason or next(
-            filter(None, [each.failing for each in self.feeds.values()]), None
+            filter(None, [each.failing for each in self.feeds.by_name.values()]), None
         )
 
     def metrics(self) -> str:
@@ -84,29 +75,18 @@ class IngestProcess:
         if engine.version == self._version:
             return
         self._version = engine.version
-        wanted = {each.name: each for each in engine.app.operators.values() if isinstance(each, Ingest)}
+        wanted = ingests_of(engine.app)
         for name in sorted(self._sources.keys() - wanted.keys() - {""}):
             _log.warning("--from names an ingest %s, and the app has: %s", name, ", ".join(wanted) or "none")
-        for name, feed in list(self.feeds.items()):
-            if name not in wanted or not same_reading(feed.ingest, wanted[name]):
-                await self._end(name)
-        for name, ingest in wanted.items():
-            if name not in self.feeds:
-                address = self._sources.get(name, self._sources[""])
-                feed = TopicFeed(engine, ingest, partial(KafkaSource, address, ingest.topic))
-                self.feeds[name] = feed
-                self._running[name] = asyncio.create_task(feed.run(), name=f"styx-ingest-{name}")
+        await self.feeds.follow(engine.app)
         if not wanted:
             _log.warning("the app %s declares no ingest: nothing to read", engine.app.name)
 
-    async def _end(self, name: str) -> None:
-        running = self._running.pop(name)
-        self.feeds.pop(name, None)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+    def _source(self, ingest: Ingest) -> KafkaSource:
+        return KafkaSource(self._sources.get(ingest.name, self._sources[""]), ingest.topic)
 
     def _collect(self) -> Iterator[Metric]:
-        feeds = self.feeds
+        feeds = self.feeds.by_name
         counts = {name: each.counts for name, each in feeds.items()}
         lanes = {name: list(each.lanes.values()) for name, each in feeds.items()}
         lag = GaugeMetricFamily(

@@ -7,6 +7,7 @@ looks up what is there and reads it, and decides nothing.
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
@@ -14,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 
-from styx.errors import EngineFailed
+from styx.errors import EngineFailed, describe
 from styx.kafka.address import KafkaAddress
 from styx.kafka.offsets import END, FIRST, list_offsets
 from styx.kafka.session import KafkaSession
@@ -76,6 +77,11 @@ class Source(Protocol):
 
     async def read(self) -> dict[int, list[SourceRecord]]:
         """The next records of partitions that are not paused; waits a little for some. Raises `OutOfRange`."""
+
+    async def reached(self, partition: int) -> int:
+        """The offset that is read next of a partition that is not paused: before it stands nothing that `read` has yet
+        to give.
+        """
 
 
 class Bounds(NamedTuple):
@@ -162,7 +168,15 @@ class KafkaSource:
             raise OutOfRange(sorted(each.partition for each in error.args[0])) from None
         except KafkaError as error:
             raise EngineFailed(f"{self._session}: {self._topic} cannot be read: {error}") from None
+        except (ValueError, LookupError, ArithmeticError, EOFError, zlib.error) as error:
+            # What aiokafka cannot unpack. It has dropped the records before it, so nothing is read on from there.
+            raise EngineFailed(f"{self._topic} has records that cannot be unpacked: {describe(error)}") from None
         return {place.partition: records for place, records in found.items()}
+
+    async def reached(self, partition: int) -> int:
+        """As `Source.reached`."""
+        reached: int = await self._answered(self._consumer.position(TopicPartition(self._topic, partition)))
+        return reached
 
     async def _answered(self, question: Awaitable[T]) -> T:
         try:

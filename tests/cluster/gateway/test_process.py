@@ -63,6 +63,23 @@ def test_before_it_knows_anything() -> None:
         gateway.app.operator("account")
 
 
+@pytest.mark.anyio
+async def test_the_part_of_an_ingest_speaks_as_one(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    ingest = GatewayProcess("i", SECURITY, "127.0.0.1:1", parse_kafka_url("kafka://127.0.0.1:1"), serves=False)
+    assert ingest.unavailable_reason == "the ingest waits for the coordinator at 127.0.0.1:1"
+    running = asyncio.create_task(ingest.run())
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not [each for each in caplog.records if each.name.startswith("styx.")]:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+        await ingest.close()
+    assert {each.name for each in caplog.records if each.name.startswith("styx.")} == {"styx.ingest"}
+
+
 def test_an_app_without_a_version() -> None:
     gateway = asyncio.run(followed([deployment("bank")], lambda g: "styx deploy" in (g.unavailable_reason or "")))
     assert gateway.unavailable_reason == "no version of app 'bank' has been deployed yet: styx deploy MODULE:APP"

@@ -32,6 +32,8 @@ class FakeTopic:
     topic_id: str = "t1"
     away: bool = False
     looks: int = 0
+    marks: dict[int, int] = field(default_factory=dict)
+    """By partition, offsets behind its last record that no reader is given."""
 
     def __post_init__(self) -> None:
         self.first = self.first or [0] * len(self.records)
@@ -42,8 +44,9 @@ class FakeTopic:
         self.records[partition].append(FakeRecord(offset, 1_700_000_000_000, None, value))
 
     def end(self, partition: int) -> int:
-        """The offset behind the last record."""
-        return self.records[partition][-1].offset + 1 if self.records[partition] else self.first[partition]
+        """The offset behind the last record, and behind what follows it that nobody is given."""
+        last = self.records[partition][-1].offset + 1 if self.records[partition] else self.first[partition]
+        return max(last, self.marks.get(partition, 0))
 
     def delete_before(self, partition: int, offset: int) -> None:
         """As a retention time does."""
@@ -110,6 +113,12 @@ class FakeSource:
         if outside:
             raise OutOfRange(outside)
         return found
+
+    async def reached(self, partition: int) -> int:
+        self._check()
+        position = self._positions[partition]
+        behind = not any(each.offset >= position for each in self._topic.records[partition])
+        return self._topic.end(partition) if behind else position
 
     def _check(self) -> None:
         if self._topic.away:

@@ -318,3 +318,32 @@ async def test_a_feed_says_once_what_it_waits_for(caplog: pytest.LogCaptureFixtu
         "ingest payments: there is no topic bank.payments; it goes on as soon as it can",
         "ingest payments reads bank.payments, 1 partitions",
     ]
+
+
+async def test_what_no_reader_is_given_is_no_lag() -> None:
+    """The last offsets are marks of transactions, or what these have aborted; one partition has nothing else."""
+    app, ingest = made_app()
+    topic = topic_of(20, 0)
+    topic.marks = {0: 25, 1: 9}
+    async with embedded_cluster(app) as cluster:
+        async with feeding(cluster, ingest, topic) as feed:
+            await until(lambda: {n: each.position.next for n, each in feed.lanes.items()} == {0: 25, 1: 9})
+            assert [each.end - each.position.next for each in feed.lanes.values()] == [0, 0]
+            assert paid(cluster) == list(range(20))
+        topic.delete_before(0, 25)
+        topic.first[1] = 9
+        async with feeding(cluster, ingest, topic) as feed:
+            await until(lambda: feed.there)
+            assert [(await position(cluster, each))["lost"] for each in range(2)] == [0, 0], "nothing was"
+
+
+async def test_who_was_led_to_another_topic_comes_back() -> None:
+    app, ingest = made_app()
+    topic = topic_of(10)
+    async with embedded_cluster(app) as cluster, feeding(cluster, ingest, topic) as feed:
+        await until_settled(cluster, 10)
+        await cluster.call("payments", (TOPIC, 0), "renew", "seen long ago", 0)
+        await until(lambda: feed.there and feed.lanes and feed.lanes[0].position.former == ["seen long ago"])
+        write(topic, 0, 5)
+        await until_settled(cluster, 15)
+        assert paid(cluster) == list(range(15))
