@@ -349,17 +349,14 @@ class EmbeddedEngine:
 
     def _stored(self, epoch: int) -> bool:
         """Whether a snapshot is complete that has all up to `epoch`, and none is under way."""
-        ledger, stored = self.coordinator.ledger, self.coordinator.clock.epoch
-        return ledger.under_way is None and stored >= epoch
+        return self.coordinator.ledger.under_way is None and self.coordinator.clock.epoch >= epoch
 
     def _tick(self) -> None:
         self._snapshot_timer = None
         self._passes.to_coordinator(Tick(self._loop.time()))
 
     async def snapshot(self, timeout: float = CLOSE_SECONDS_MAX) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
-        """Takes a snapshot now, if anything is new; whether all that is there by now was stored within `timeout`
-        seconds. It does not wait for what comes meanwhile: requests and calls that become due may come for ever.
-        """
+        """Takes a snapshot now, if anything is new; whether all there was by then is stored within `timeout` seconds."""
         failed, epoch = self.counters.snapshots_failed, self.coordinator.epoch
         if self.coordinator.unstored:
             self._passes.to_coordinator(Tick(self._loop.time()))
