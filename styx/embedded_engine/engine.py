@@ -356,7 +356,7 @@ class EmbeddedEngine:
         self._passes.to_coordinator(Tick(self._loop.time()))
 
     async def snapshot(self, timeout: float = CLOSE_SECONDS_MAX) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
-        """Takes a snapshot now, if anything is new; whether all there was by then is stored within `timeout` seconds."""
+        """Takes a snapshot now, if anything is new; whether all that was there is stored within `timeout` seconds."""
         failed, epoch = self.counters.snapshots_failed, self.coordinator.epoch
         if self.coordinator.unstored:
             self._passes.to_coordinator(Tick(self._loop.time()))

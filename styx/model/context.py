@@ -222,7 +222,7 @@ class Context(msgspec.Struct, eq=False):
         return EntitySequence(self, name)
 
     def rows(self, table: Any) -> Rows:
-        """The entity's rows in a table of its operator, or the `KeptEvent`s of an event that is declared with `rows=`."""
+        """The entity's rows in a table of its operator, or what it keeps of an event that has `rows=`."""
         return Rows(self, table, self._spec.operator, self._key)
 
     @property
