@@ -156,13 +156,9 @@ class ForeignSource:
             if not there.first <= position <= there.end:
                 outside.append(partition)
                 continue
-            records: list[SourceRecord] = [
-                each  # type: ignore[misc]  # its fields cannot be set
-                for each in there.records
-                if each.offset >= position
-            ][:READ_MAX]
+            records = [each for each in there.records if each.offset >= position][:READ_MAX]
             if records:
-                found[partition] = records
+                found[partition] = [*map(_as_source, records)]
                 self._positions[partition] = records[-1].offset + 1
         if outside:
             raise OutOfRange(outside)
@@ -182,3 +178,7 @@ class ForeignSource:
     def _check(self) -> None:
         if self._topic.away:
             raise ConnectionError("nobody answers there")
+
+
+def _as_source(record: ForeignRecord) -> SourceRecord:
+    return record  # type: ignore[return-value]  # its fields cannot be set

@@ -75,7 +75,7 @@ class IngestProcess:
         self.n_slots = ingests.world.plan.slots
         self.app = ingests.world.newest_app()
         self.number = number
-        self.loop = VirtualLoop(ingests.world.time, PACE)
+        self.loop = VirtualLoop(ingests.world.time, PACE)  # type: ignore[abstract]  # nobody asks it for I/O
         self.feeds = Feeds(self, self._source)  # type: ignore[arg-type]  # it has what feeds ask of an engine
         self._ingests = ingests
         self._waiting: dict[str, asyncio.Future[ReplyRecord]] = {}

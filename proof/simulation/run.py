@@ -370,8 +370,8 @@ class Simulation:
             around=spinning.as_replied,
         )
         apps = world.versions.apps() if plan.cluster else {0: world.app}
-        newest, ran = apps[max(apps)], list(world.versions.began.values())
-        landed = check_landed(self.ingests.topics.values(), state, history.emitted, newest, ran) if check else {}
+        last, ran = apps[max(apps)], list(world.versions.began.values())
+        landed = check_landed(self.ingests.topics.values(), state, history.emitted, last, ran) if check else {}
         events = 0
         if check and plan.emits:
             partitions = [event_log.entries(records, slot) for slot in range(plan.slots)]

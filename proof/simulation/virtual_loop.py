@@ -66,18 +66,20 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def time(self) -> float:
         return self._virtual_time.now_s * self._pace
 
-    def call_soon(self, callback: Callable[..., Any], *args: Any, context: Context | None = None) -> asyncio.Handle:
+    def call_soon(  # type: ignore[override]  # its types of callbacks and their arguments are of no use here
+        self, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)
         self._virtual_time.after(0.0, self._pump)
         return handle
 
-    def call_later(
+    def call_later(  # type: ignore[override]  # as above
         self, delay: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
-    def call_at(
+    def call_at(  # type: ignore[override]  # as above
         self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         handle = asyncio.TimerHandle(when, callback, args, self, context)

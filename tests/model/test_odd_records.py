@@ -55,14 +55,17 @@ def odd_app(**given: Any) -> App:
         await ctx.put([*await ctx.get([]), str(value.amount)])
 
     function = see_typed if given.get("value") is Typed else see
-    ingest = {"to": (seen, function), "key": lambda record: "all", "retry": Retry(1)} | given
+    ingest: dict[str, Any] = {"to": (seen, function), "key": lambda record: "all", "retry": Retry(1)} | given
     return App("odd", [seen, Ingest("odd", topic=TOPIC, **ingest)])
 
 
 async def handled(app: App, records: list[RawRecord]) -> tuple[list[str], list[tuple[str, str]]]:
     """What was seen, and the reasons of what was set aside. All are settled."""
     async with embedded_cluster(app) as cluster:
-        ask = lambda function, *args: cluster.call("odd", (TOPIC, 0), function, *args)  # noqa: E731 - it fits a line
+
+        async def ask(function: str, *args: Any) -> Any:
+            return await cluster.call("odd", (TOPIC, 0), function, *args)
+
         await ask("begin", "t1", 0)
         outcome = await ask("take", Batch("t1", 0, len(records), records))
         assert outcome[0] == "taken"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
 from proof.simulation.plan import Fault
 from proof.simulation.versions import forget_versions
-from styx.cluster.ingest.feed import TopicFeed
 from styx.errors import BadRecord
 from styx.model.context import Context
 from styx.model.ingest_functions import LEFT_OUT, SET_ASIDE, IngestFunctions
@@ -31,9 +30,6 @@ MADE_ANEW = BUSY_INGEST | {
         ]
     ),
     "duration_s": 1.0,
-    "requests": 60,
-    "workers": 2,
-    "epoch_transactions_max": 40,
 }
 """Topics are made anew again and again, while processes come and go."""
 
@@ -72,6 +68,8 @@ def the_offset_moves_in_a_transaction_before(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_offset_is_not_compared(patch: pytest.MonkeyPatch) -> None:
+    """A batch of a process that has long been replaced is taken once more."""
+
     async def take(self: IngestFunctions, ctx: Context, batch: Batch) -> Outcome:
         position: Position = await ctx.get()
         before = position.next
@@ -83,14 +81,6 @@ def the_offset_is_not_compared(patch: pytest.MonkeyPatch) -> None:
             outcome.position.next = before
             await ctx.put(outcome.position)
         return outcome
-
-    _takes(patch, take)
-
-
-def a_zombies_batch_of_the_topic_before_is_taken(patch: pytest.MonkeyPatch) -> None:
-    async def take(self: IngestFunctions, ctx: Context, batch: Batch) -> Outcome:
-        position: Position = await ctx.get()
-        return await _take(self, ctx, replace(batch, topic_id=position.topic_id))
 
     _takes(patch, take)
 
@@ -155,7 +145,7 @@ def a_call_that_fails_keeps_what_it_did(patch: pytest.MonkeyPatch) -> None:
             number, told = made.params
             if told.kind == "failing":
                 early = (number, replace(told, kind="steady"))
-                ctx._made.clear()
+                cast("list[Any]", ctx._made).clear()
                 ctx.after_commit(ingest.to, ingest.to_function, made.key, early)
                 ctx.after_commit(ingest.to, ingest.to_function, made.key, made.params, retry=ingest.retry)
         return outcome
@@ -203,16 +193,6 @@ def what_is_gone_is_skipped_twice(patch: pytest.MonkeyPatch) -> None:
     _put(patch, "skip", skip)
 
 
-def what_was_read_counts_whatever_the_topic_is_now(patch: pytest.MonkeyPatch) -> None:
-    look = TopicFeed._look
-
-    async def seldom(self: TopicFeed) -> None:
-        if self._loop_s() - self._looked_s >= 2.0:
-            await look(self)
-
-    patch.setattr(TopicFeed, "_look", seldom)
-
-
 def room_is_never_made_again(patch: pytest.MonkeyPatch) -> None:
     async def settled(self: IngestFunctions, ctx: Context, number: int) -> None:
         await ctx.get()
@@ -223,7 +203,6 @@ def room_is_never_made_again(patch: pytest.MonkeyPatch) -> None:
 MUTATIONS = [
     the_offset_moves_in_a_transaction_before,
     the_offset_is_not_compared,
-    a_zombies_batch_of_the_topic_before_is_taken,
     poison_stops_its_batch,
     poison_is_lost,
     poison_counts_as_left_out,
@@ -233,15 +212,16 @@ MUTATIONS = [
     who_begins_begins_anew,
     a_topic_that_was_renewed_comes_back,
     what_is_gone_is_skipped_twice,
-    what_was_read_counts_whatever_the_topic_is_now,
     room_is_never_made_again,
 ]
-ONLY_WHERE_TOPICS_CHANGE = (
-    a_zombies_batch_of_the_topic_before_is_taken,
-    a_topic_that_was_renewed_comes_back,
-    what_was_read_counts_whatever_the_topic_is_now,
-)
-NOTICED_BY: dict[Mutation, int] = {}
+ONLY_WHERE_TOPICS_CHANGE = (a_topic_that_was_renewed_comes_back,)
+NOTICED_BY: dict[Mutation, int] = {
+    the_offset_moves_in_a_transaction_before: 1,
+    the_offset_is_not_compared: 1,
+    who_begins_begins_anew: 3,
+    a_topic_that_was_renewed_comes_back: 3,
+    what_is_gone_is_skipped_twice: 12,
+}
 """Seeds that notice what few do."""
 
 

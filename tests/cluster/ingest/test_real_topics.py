@@ -115,14 +115,35 @@ def payments(begin: int, end: int) -> list[bytes]:
     return [pay("a", number) for number in range(begin, end)]
 
 
+async def without_lag(feed: TopicFeed, end: int) -> None:
+    """Waits until all is taken to this offset, at which the partition ends."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not feed.lanes or (feed.lanes[0].position.next, feed.lanes[0].end) != (end, end):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
 def test_records_of_aborted_transactions_are_nobodys(kafka: RealKafka) -> None:
     async def main() -> None:
-        async with others(kafka) as topic, topic.feeding():
+        async with others(kafka) as topic, topic.feeding() as feed:
             await topic.write(*payments(0, 5))
             await topic.write(*payments(5, 8), transaction=f"t-{topic.topic}", commit=False)
             await topic.write(*payments(8, 12), transaction=f"t-{topic.topic}")
             await topic.until_settled(9)
             assert topic.paid() == [*range(5), *range(8, 12)]
+            # Its last offset is a transaction's mark.
+            await without_lag(feed, 14)
+
+
+def test_a_topic_with_aborted_transactions_only_has_no_lag(kafka: RealKafka) -> None:
+    async def main() -> None:
+        async with others(kafka) as topic, topic.feeding() as feed:
+            for _ in range(2):
+                await topic.write(*payments(0, 3), transaction=f"t-{topic.topic}", commit=False)
+            await without_lag(feed, 8)
+            assert topic.paid() is None
+            await topic.write(*payments(0, 1))
+            await topic.until_settled(1)
+            assert (await topic.position())["next"] == 9
 
     asyncio.run(main())
 
