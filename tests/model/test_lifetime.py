@@ -257,8 +257,8 @@ def test_no_client_and_no_function_can_name_the_end_of_a_life() -> None:
 def it_expires_although_it_was_written_since(patch: pytest.MonkeyPatch) -> None:
     original = delivery._standing
 
-    def standing(ctx: Context, wanted: Any) -> Any:
-        cell, entry = original(ctx, wanted)
+    def standing(ctx: Context, last: str, its_id: str) -> Any:
+        cell, entry = original(ctx, last, its_id)
         data = cell.read(ctx._chain)
         return cell, entry if data is None else decode_entry(data)
 

@@ -33,8 +33,8 @@ def in_engine(context: Context) -> bool:
 def it_expires_although_it_was_written_since(patch: pytest.MonkeyPatch) -> None:
     original = delivery._standing
 
-    def standing(ctx: Context, wanted: Any) -> Any:
-        cell, entry = original(ctx, wanted)
+    def standing(ctx: Context, last: str, its_id: str) -> Any:
+        cell, entry = original(ctx, last, its_id)
         data = cell.read(ctx._chain)
         if entry is None and data is not None and in_engine(ctx):
             entry = decode_entry(data)

@@ -12,7 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from proof import chaos_app
-from proof.simulation import SimulationFailure, SimulationReport, random_plan, simulate
+from proof.simulation import SimulationFailure, SimulationReport, random_plan, simulate, versions
+from proof.simulation.plan import CONTROL_KINDS
 from proof.subscriptions import NotAsSaid, app_of_listeners, check_heard, say, told_outside
 from styx.model import delivery, event_delivery, giving, lane
 from styx.model.agenda import due_of, encode_entry, entry_id
@@ -73,6 +74,20 @@ def test_events_are_handled_in_their_order() -> None:
     assert together > 100
     assert placed > 20
     assert unplaced > 20
+
+
+def test_so_they_are_in_clusters_whose_workers_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = app_of_listeners()
+    monkeypatch.setattr(versions, "_version_of_chaos", lambda version, emitting: app)
+    together = 0
+    for seed in range(8):
+        plan = replace(random_plan(seed, cluster=True), **ONLY_IF_ASKED | {"laters": 1.0})
+        stays = tuple(fault for fault in plan.faults if fault.kind not in CONTROL_KINDS)  # this app has one version
+        report = simulate(replace(plan, faults=stays), app=app)
+        check_heard(report.history)
+        names = [delivery_name(reply.request_id) for reply in report.replies]
+        together += sum(name is not None and name.together > 1 for name in names)
+    assert together > 200
 
 
 def test_a_lower_limit_holds(monkeypatch: pytest.MonkeyPatch) -> None:
