@@ -192,7 +192,11 @@ def checked_name(name: Any) -> str:
 
 
 def pause_us(entry: AgendaEntry) -> int:
-    """How long to wait, in microseconds, behind the failure of attempt number `entry.attempt` (from 1 on)."""
+    """How long to wait, in microseconds, behind the failure of attempt number `entry.attempt` (from 1 on). One at
+    least, because the time of a delivery is in its request id: no two attempts may have the same one.
+    """
+    if not entry.first_pause_us:
+        return 1
     longest = microseconds(BACKOFF_MAX)
     doublings = entry.attempt - 1
     return longest if doublings > 40 else min(longest, entry.first_pause_us << doublings)

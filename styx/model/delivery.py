@@ -224,10 +224,11 @@ def _deliver_together(ctx: Context, wanted: _Delivery) -> str:
 
 def _set_apart(ctx: Context, wanted: _Delivery, error: tuple[str, str]) -> list[Any]:
     """Gives the call that has failed a time, so that it is made alone (`styx.state.due_calls`): all of them if it is
-    not known which one that is, as when they are too many or too large together.
+    not known which one that is, as when they are too many or too large together. It is the one when it was given,
+    since when it has waited: nothing was tried of it alone.
     """
     standing = _all_standing(ctx, wanted)
     chosen = standing[wanted.failed : wanted.failed + 1] if wanted.failed >= 0 else standing
     for cell, entry in chosen or standing:
-        cell.write(ctx._chain, encode_entry(replace(entry, due_us=max(ctx._env.timestamp_us, 1))))
+        cell.write(ctx._chain, encode_entry(replace(entry, due_us=max(entry.given_us, 1))))
     return [APART, *error, wanted.failed]

@@ -10,12 +10,10 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from styx.errors import BadKey, ConfigurationError
+from styx.errors import ConfigurationError
 from styx.model.agenda import USUAL_RETRY, Retry, microseconds
 from styx.model.event import Event
 from styx.model.function_reference import FunctionReference
-from styx.model.lane import holder
-from styx.model.placement import sample_keys
 from styx.values.codec import shown
 from styx.values.declared_types import type_text
 
@@ -69,12 +67,6 @@ class Subscription:
                 f"{what}: {given} is for calls after the commit: add after_commit=True. In the same transaction the "
                 "call is part of it, in its order, and fails with it"
             )
-        if ordered_by is not None and not _can_hold(operator):
-            raise ConfigurationError(
-                f"{what}: ordered_by= keeps the order of a group beside an entity of {operator.name!r} whose key is "
-                "the group, or is made of it, and the operator's partition_key fails for all such keys: let it take "
-                "every key of the operator's type, or handle the event with another operator, which calls this one"
-            )
         self.retry = USUAL_RETRY if retry is None else retry
 
     @property
@@ -99,19 +91,6 @@ class Subscription:
 
     def __repr__(self) -> str:
         return f"<{self.reference} on {self.event.name!r}>"
-
-
-def _can_hold(operator: Operator) -> bool:
-    """Whether entities of the operator can hold lanes: its `partition_key`, if it has one, takes the key of a holder of
-    one of several groups at least. It may still fail for a group of the app.
-    """
-    for group in ("g", 7, ("g", 7), *sample_keys(operator.key_type)):
-        try:
-            operator.slot_of(holder(operator, group), 1)
-        except BadKey:
-            continue
-        return True
-    return False
 
 
 def _function_of_event(what: str, option: str, given: Any) -> Any:

@@ -66,6 +66,9 @@ def test_pauses_double_up_to_an_hour() -> None:
     entry = AgendaEntry(7, "id", 3, "mail", "send", "a", b"\x90", 1_000, 1_000_000)
     pauses = [pause_us(replace(entry, attempt=attempt)) for attempt in (1, 2, 3, 900)]
     assert pauses == [1_000_000, 2_000_000, 4_000_000, 3_600_000_000]
+    at_once = replace(entry, first_pause_us=0)
+    pauses = [pause_us(replace(at_once, attempt=attempt)) for attempt in (1, 2, 900)]
+    assert pauses == [1, 1, 1], "no two attempts are at one time, which their request ids have"
 
 
 @pytest.mark.parametrize("wrong", [5, 1.5, "1s", None, timedelta(seconds=-1), timedelta(days=36_501)])

@@ -114,17 +114,23 @@ def test_every_combination_is_refused_or_keeps_its_promise() -> None:
             assert heard_by(declared(options), options) == wanted, options
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_a_partition_key_that_takes_no_made_up_key(group: str) -> None:
-    said: Event[int] = Event("said", int)
+def test_a_partition_key_that_takes_the_app_s_own_keys_alone() -> None:
+    """Nobody knows the groups where they are declared: these are keys of the operator."""
+    said: Event[str] = Event("said", str)
     heard = Operator("heard", partition_key=lambda key: {"lamp": 1, "shade": 2}[key])
-    with pytest.raises(ConfigurationError) as raised:
 
-        @heard.on(said, after_commit=True, ordered_by=GROUPS[group])
-        async def hear(ctx: Context, event: int) -> None: ...
+    @heard.register
+    async def say(ctx: Context) -> None:
+        ctx.emit(said, ctx.key)
 
-    assert "ordered_by= keeps the order of a group beside an entity of 'heard'" in str(raised.value)
-    assert heard.subscriptions == []
+    @heard.on(said, after_commit=True, ordered_by=lambda event: event)
+    async def hear(ctx: Context, event: str) -> None: ...
+
+    reference = SerialReference(App("shop", [heard], events=[said]))
+    for tid, key in enumerate(("lamp", "shade")):
+        outcome = reference.run(tid, NOW_US, Request(f"r{tid}", "heard", key, "say", b"\x90"), Place(1, 1))
+        assert outcome.error is None
+    assert len(reference.given) == 2
 
 
 def test_a_group_whose_key_partition_key_does_not_take() -> None:

@@ -1,4 +1,6 @@
-"""Which of several calls has failed that were delivered together, and what an external call does to such a delivery."""
+"""The transaction of calls that are delivered together: when they are made, which of them has failed, and what an
+external call does to it.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from styx.model.agenda import agenda_of
-from styx.model.delivery import UNPLACED, delivery_request
+from styx import App, Operator
+from styx.model.agenda import AT_ONCE, AgendaEntry, agenda_of, encode_entry
+from styx.model.delivery import UNPLACED, delivery_name, delivery_request
 from styx.protocol.frames import Failure
-from styx.worker.deliveries import _failed_call
+from styx.state.slot_state import SlotState
+from styx.worker.deliveries import Deliveries, _failed_call
 from styx.worker.root import RootTransaction
 
 
@@ -46,3 +50,18 @@ def test_a_request_waits_for_them() -> None:
     asked.needs_external()
     assert asked.external
     assert asked.failure is None
+
+
+@pytest.mark.parametrize(("keys", "sequential"), [("abc", False), ("aba", True)])
+def test_calls_together_are_made_behind_all_their_causes(keys: str, sequential: bool) -> None:
+    """The clock of who gave the second one is ahead. Calls of one entity run one after the other from the beginning."""
+    state, deliveries = SlotState(), Deliveries(App("shop", [Operator("cart")]))
+    deliveries.add_slot(0, state)
+    for number, (key, given_us) in enumerate(zip(keys, (10, 50, 30), strict=True), 1):
+        its_id = f"{number}~x"
+        entry = AgendaEntry(AT_ONCE, its_id, given_us, "cart", "send", key, b"\x90", 5, 1)
+        state.table(agenda_of("cart")).write(1, ("g", its_id), encode_entry(entry))
+    [call] = deliveries.take(0, 20, 1)
+    made = deliveries.root(0, 1, call, 20)
+    assert (made.timestamp_us, made.sequential) == (50, sequential)
+    assert delivery_name(made.request_id) == (50, False, "1~x", 3)
