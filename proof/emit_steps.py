@@ -57,8 +57,9 @@ async def kept(ctx: Context, n: int) -> int:
     """A number that depends on the entity's kept events."""
     if n % 2:
         since = ctx.now() - timedelta(milliseconds=n)
-        of_late = await ctx.rows(happened).select(time=at_least(since), by=BY_TIME)
-        return len(of_late) + 10 * sum(row.value.register % 1_000 for row in of_late)
+        of_late: list[Any] = await ctx.rows(happened).select(time=at_least(since), by=BY_TIME)
+        registers: list[int] = [row.value.register for row in of_late]
+        return len(of_late) + 10 * sum(register % 1_000 for register in registers)
     always = await ctx.rows(happened).select(scan=True)
     lately = await ctx.rows(noticed).keys(scan=True)
     places = [row.place for row in always]

@@ -195,7 +195,7 @@ class App:
 
     def kept_table(self, operator: Operator | str, event: Event[Any]) -> Table:
         """The table with the rows that an operator's entities keep of an event, `Event(…, rows=…)`; raises
-        `BadArguments` if there is none.
+        `BadArguments` if there is none, and `UnknownOperator`.
         """
         if self.events.get(event.name) is not event:
             known = ", ".join(self.kept) or "none"
@@ -204,7 +204,7 @@ class App:
             raise BadArguments(
                 f"app {self.name!r} keeps no rows of {event!r}: declare it with rows=timedelta(days=90), or rows=True"
             )
-        return self.kept[event.name][operator if isinstance(operator, str) else self.operator(operator).name]
+        return self.kept[event.name][self.operator(operator).name]
 
     def tables_of(self, operator: Operator) -> list[Table]:
         """The operator's tables, and those of the events that its entities keep."""

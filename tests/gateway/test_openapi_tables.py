@@ -74,7 +74,11 @@ def test_rows_of_a_read_and_a_load() -> None:
 
 
 def test_kept_events_are_read_and_not_loaded() -> None:
-    events = [Event("paid", Item, rows=True), Event("order-noted", Part, rows=True), Event("gone", int)]
+    events: list[Event[Any]] = [
+        Event("paid", Item, rows=True),
+        Event("order-noted", Part, rows=True),
+        Event("gone", int),
+    ]
     found: Any = openapi(App("shop", [Operator("cart"), Operator("order")], events=events))
     validate(found)
     for name in ("cart", "order"):

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from styx import App, Context, Event, KeptEvent, Operator, Table
-from styx.errors import BadArguments, ConfigurationError
+from styx.errors import BadArguments, ConfigurationError, UnknownOperator
 from styx.messages import Request
 from styx.model.agenda import agenda_of, decode_entry
 from styx.testing.serial import Place, SerialReference
@@ -174,6 +174,7 @@ def test_what_is_not_kept_is_not_read(world: World, which: str, told: str) -> No
 def test_nobody_loads_them(world: World) -> None:
     request = Request("r", "order", ["a", 7], "<load rows>", msgspec.msgpack.encode(["seen", False, [[["a", 7], {}]]]))
     outcome = world.reference.run(9, 0, request)
+    assert outcome.error is not None
     assert "the rows of event 'seen' are kept by the engine: functions emit it" in outcome.error[2]
 
 
@@ -183,6 +184,8 @@ def test_a_table_is_found_by_its_operator_and_its_event() -> None:
     assert list(table.columns) == ["place", "time", "version", "value"]
     with pytest.raises(BadArguments, match=r"keeps no rows of Event\('gone'"):
         app.kept_table(order, gone)
+    with pytest.raises(UnknownOperator, match="has no operator 'nix'; it has: order, other"):
+        app.kept_table("nix", paid)
     with pytest.raises(BadArguments, match="has no table 'nix'; it has: order-paid, seen"):
         app.declared_table("order/nix")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from styx.model.agenda import LOCK_PHASE
 from styx.model.context import Context
 from styx.model.kept_event import KeptEvent, keep
 from styx.model.lifetime import keep_life
+from styx.model.serial_place import serial_place
 from styx.relational.table import Table
 from styx.testing.serial import _Transaction
 from styx.worker.footprint import Footprint
@@ -43,7 +45,7 @@ def they_are_kept_in_spite_of_an_abort(patch: pytest.MonkeyPatch) -> None:
         if not isinstance(env, Footprint):
             keep(context, event, tables, place, value)
             return
-        time = kept_event._YEAR_1970 + kept_event.timedelta(microseconds=env.timestamp_us)
+        time = kept_event._YEAR_1970 + timedelta(microseconds=env.timestamp_us)
         row: KeptEvent[Any] = table.row_type.declared(place, time, event.version, value)
         assert env.here is not None
         entity = context._key if isinstance(context._key, tuple) else (context._key,)
@@ -84,7 +86,7 @@ def a_recovery_keeps_under_another_place(patch: pytest.MonkeyPatch) -> None:
             if slot not in known:
                 known.append(slot)  # a slot is made anew by whoever recovers it
             number += known.index(slot)
-        return original(epoch, part, env.tid, event_place.serial_place(context), number)
+        return original(epoch, part, env.tid, serial_place(context), number)
 
     patch.setattr(event_place, "new_event_id", new_event_id)
     patch.setattr(emitting, "new_event_id", new_event_id)
