@@ -222,9 +222,7 @@ class Context(msgspec.Struct, eq=False):
         return EntitySequence(self, name)
 
     def rows(self, table: Any) -> Rows:
-        """The entity's rows in a table that its operator declared: `await ctx.rows(items).get(7)`. Of an event that
-        is declared with `rows=` what the entity has kept of it, `KeptEvent` objects; no function writes them.
-        """
+        """The entity's rows in a table of its operator, `await ctx.rows(items).get(7)`; of an event, what it keeps."""
         return Rows(self, table, self._spec.operator, self._key)
 
     @property

@@ -142,7 +142,7 @@ MUTATIONS = [
 ]
 NOTICED_BY: dict[Mutation, int] = {
     phase_3_counts_as_phase_2: 1,
-    a_snapshot_does_not_wait_for_events: 63,
+    a_snapshot_does_not_wait_for_events: 369,
     a_generation_asks_for_no_mark: 1,
 }
 """Seeds that notice what few do."""
