@@ -67,6 +67,7 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
         self._made: dict[int, tuple[int, Ingest | Inlet]] = {}
         self._tables: dict[int, tuple[int, Table]] = {}
         self._events: dict[int, tuple[int, Event[Any]]] = {}
+        self._kept = {id(table): (event, on) for event, of in app.kept.items() for on, table in of.items()}
         self._namespaces: dict[int, tuple[int, dict[str, Any]]] = {}
         self._whole: dict[int, types.ModuleType] = {}
         self._imports: dict[str, types.ModuleType] = {}
@@ -167,6 +168,8 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
             index, _ = self._operators.setdefault(id(obj), (len(self._operators), obj))
             return ("operator", index)
         if kind is Table:
+            if id(obj) in self._kept:  # the app makes it of the event
+                return ("kept", *self._kept[id(obj)])
             index, _ = self._tables.setdefault(id(obj), (len(self._tables), obj))
             return ("table", index)
         if kind is Event:

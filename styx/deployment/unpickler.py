@@ -26,6 +26,7 @@ from styx.model.app import App
 from styx.model.event import Event
 from styx.model.ingest import Ingest
 from styx.model.inlet import Inlet
+from styx.model.kept_event import adopt
 from styx.model.operator import Operator
 from styx.relational.table import Table
 
@@ -41,6 +42,7 @@ class AppUnpickler(pickle.Unpickler):
         self._made: dict[int, Ingest | Inlet] = {}
         self._tables: dict[int, Table] = {}
         self._events: dict[int, Event[Any]] = {}
+        self._kept: dict[tuple[str, str], Table] = {}
         self._modules: dict[int, types.ModuleType] = {}
         self._builtins: dict[str, Any] = {**vars(builtins)}
 
@@ -87,6 +89,7 @@ class AppUnpickler(pickle.Unpickler):
             one.__init__(**arguments)  # type: ignore[misc]  # likewise
         drawn = [declared_graph(graph) for graph in graphs]
         self._app.__init__(name, operators, drops=drops, events=events, graphs=drawn)  # type: ignore[misc]  # likewise
+        adopt(self._app, self._kept)
         return self._app
 
     def persistent_load(self, pid: Any) -> Any:
@@ -103,6 +106,8 @@ class AppUnpickler(pickle.Unpickler):
                 return self._made.setdefault(index, empty)
             case ("table", index):
                 return self._tables.setdefault(index, Table())
+            case ("kept", event, operator):
+                return self._kept.setdefault((event, operator), Table())
             case ("event", index):
                 return self._events.setdefault(index, Event.__new__(Event))
             case ("app",):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
@@ -20,6 +21,7 @@ from styx.relational.declarations import Index
 from styx.relational.table import Table
 
 if TYPE_CHECKING:
+    from styx.model.app import App
     from styx.model.context import Context
     from styx.model.operator import Operator
 
@@ -83,6 +85,20 @@ def _tables_of(event: Event[Any], operators: list[Operator]) -> dict[str, Table]
             keeps_event=True,
         )
     return tables
+
+
+def adopt(app: App, tables: Mapping[tuple[str, str], Table]) -> None:
+    """Makes the tables of events other objects, by event and operator, and empty so far: those to which functions of a
+    package refer already.
+    """
+    for (event, operator), empty in tables.items():
+        made = app.kept[event][operator]
+        for name in Table.__slots__:
+            if hasattr(made, name):
+                setattr(empty, name, getattr(made, name))
+        app.kept = {**app.kept, event: {**app.kept[event], operator: empty}}
+        app.tables = MappingProxyType({**app.tables, empty.full_name: empty})
+        app.known_tables[empty.full_name] = empty
 
 
 def keep(context: Context, event: Event[Any], tables: Mapping[str, Table], place: str, value: Any) -> None:

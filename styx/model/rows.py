@@ -422,7 +422,7 @@ def check_table(context: Context, table: Any, operator: str) -> Table:
 
 
 def _table_of_event(context: Context, event: Any, operator: str) -> Table:
-    if type(event) is not Event:
+    if type(event) is not Event or not operator:  # look-ups and groups of an app know no operator of an event
         raise context._doomed(
             BadQuery(f"ctx.rows takes a table that operator.table(…) gave, got {shown(event)} on {context._entity()}")
         )

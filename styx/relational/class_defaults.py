@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from styx.values.declared_types import nodes_of
+from styx.values.declared_types import nodes_of, plain_class
 
 Complete = Callable[[Any], None]
 """Gives a value, and all that it holds, the defaults that it lacks."""
@@ -22,7 +22,7 @@ def class_defaults(info: Any) -> dict[str, Any]:
     """The defaults of a type's own fields that msgspec leaves to the class."""
     if not isinstance(info, inspect.DataclassType):
         return {}
-    slots = {name for each in info.cls.__mro__ for name in getattr(each, "__slots__", ())}
+    slots = {name for each in plain_class(info.cls).__mro__ for name in getattr(each, "__slots__", ())}
     fields = [field for field in info.fields if field.name not in slots]
     return {field.name: field.default for field in fields if field.default is not msgspec.NODEFAULT}
 
@@ -128,7 +128,7 @@ def _of_union(node: inspect.UnionType, known: dict[int, Complete]) -> Complete:
         bare: Any = each.type if isinstance(each, inspect.Metadata) else each
         part = _of(bare, known)
         if part is not None:
-            parts[_COLLECTIONS.get(type(bare)) or bare.cls] = part
+            parts[_COLLECTIONS.get(type(bare)) or plain_class(bare.cls)] = part
 
     def complete(value: Any) -> None:
         part = parts.get(type(value))

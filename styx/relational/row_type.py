@@ -19,7 +19,7 @@ from styx.relational.class_defaults import Complete, class_defaults, nested_defa
 from styx.relational.columns import Column
 from styx.relational.stored_columns import columns_decoder, runs_code
 from styx.values.codec import TypedState, encode_any, shown
-from styx.values.declared_types import check_declared, nodes_of, type_text
+from styx.values.declared_types import check_declared, nodes_of, plain_class, type_text
 
 
 class RowType:
@@ -186,7 +186,7 @@ def _check_defaults(declared: Any, info: Any) -> None:
     call.
     """
     for node in nodes_of(info):
-        if isinstance(node, inspect.StructType) and node.cls.__struct_config__.omit_defaults:
+        if isinstance(node, inspect.StructType) and plain_class(node.cls).__struct_config__.omit_defaults:
             raise ConfigurationError(
                 f"{type_text(node.cls)} of the row type {type_text(declared)} has omit_defaults=True: rows would be "
                 "stored without the values that are defaults, and would change with a default in the code; leave it out"

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import inspect
 
 from styx.relational.columns import Column
-from styx.values.declared_types import nodes_of
+from styx.values.declared_types import nodes_of, plain_class
 
 _OWN_CODE: Final = ("__post_init__", "__getattribute__", "__getattr__")
 _TYPES: Final[dict[type[inspect.Type], Any]] = {
@@ -37,7 +37,10 @@ _TYPES: Final[dict[type[inspect.Type], Any]] = {
 
 def runs_code(info: inspect.Type) -> bool:
     """Whether code of a type's author runs where a value of it is decoded, or its columns are looked at."""
-    return any(isinstance(node, inspect.CustomType) or _has_code(getattr(node, "cls", None)) for node in nodes_of(info))
+    return any(
+        isinstance(node, inspect.CustomType) or _has_code(plain_class(getattr(node, "cls", None)))
+        for node in nodes_of(info)
+    )
 
 
 def _has_code(cls: Any) -> bool:

@@ -105,12 +105,18 @@ def _check_node(node: inspect.Type) -> None:
         _check_hashable(node.key_type, "a key of a dict")
 
 
+def plain_class(cls: Any) -> Any:
+    """The class itself of one that was given parameters, as `Pair` of `Pair[int]`, for which msgspec gives an alias."""
+    return typing.get_origin(cls) or cls
+
+
 def _check_hashable(node: inspect.Type, what: str) -> None:
     if isinstance(node, inspect.StructType):
-        config = node.cls.__struct_config__
-        hashable = config.frozen or not config.eq or "__hash__" in vars(node.cls)
+        cls = plain_class(node.cls)
+        config = cls.__struct_config__
+        hashable = config.frozen or not config.eq or "__hash__" in vars(cls)
     elif isinstance(node, inspect.DataclassType):
-        hashable = node.cls.__hash__ is not None
+        hashable = plain_class(node.cls).__hash__ is not None
     else:
         hashable = not isinstance(node, _UNHASHABLE)
     if not hashable:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import pytest
@@ -22,6 +23,21 @@ class Paid(msgspec.Struct):
 
 class Row(msgspec.Struct):
     number: int
+
+
+T = TypeVar("T")
+
+
+class Pair(msgspec.Struct, Generic[T], frozen=True):
+    first: T
+    second: T
+
+
+@dataclass
+class Noted(Generic[T]):
+    value: T
+    notes: list[str] = field(default_factory=list)
+    count: int = 1
 
 
 paid: Event[Paid] = Event("order-paid", Paid, rows=timedelta(days=90), version=3)
@@ -61,6 +77,12 @@ async def pass_on(ctx: Context) -> None:
 @other.register
 async def note(ctx: Context) -> None:
     ctx.emit(seen, [3])
+
+
+@order.register
+async def seek(ctx: Context) -> None:
+    wanted: Any = paid
+    await ctx.find(wanted, "by_time", time=ctx.now())
 
 
 @order.register
@@ -171,6 +193,14 @@ def test_what_is_not_kept_is_not_read(world: World, which: str, told: str) -> No
     assert (error[1], told in error[2]) == ("BadQuery", True), error
 
 
+def test_they_are_not_sought_by_value(world: World) -> None:
+    error = world.run("seek").error
+    assert (error[1], "takes a table that operator.table(…) gave, got Event('order-paid'" in error[2]) == (
+        "BadQuery",
+        True,
+    ), error
+
+
 def test_nobody_loads_them(world: World) -> None:
     request = Request("r", "order", ["a", 7], "<load rows>", msgspec.msgpack.encode(["seen", False, [[["a", 7], {}]]]))
     outcome = world.reference.run(9, 0, request)
@@ -193,6 +223,25 @@ def test_a_table_is_found_by_its_operator_and_its_event() -> None:
 def test_an_app_without_such_events_has_no_tables_more() -> None:
     plain = App("plain", [Operator("o")], events=[gone])
     assert (plain.tables, plain.kept) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        (Pair[int], Pair(1, 2)),
+        (Noted[int], Noted(1)),
+        (Noted[int] | None, Noted(1)),
+        (list[Noted[Pair[int]]], [Noted(Pair(1, 2))]),
+        (frozenset[Pair[str]], frozenset({Pair("a", "b")})),
+    ],
+    ids=str,
+)
+def test_types_with_parameters_are_kept(declared: Any, value: Any) -> None:
+    event: Event[Any] = Event("e", declared, rows=True)
+    table = App("shop", [Operator("o")], events=[event]).kept_table("o", event)
+    row = table.row_type.declared("p", datetime(2026, 1, 1, tzinfo=UTC), 1, value)
+    assert table.row_type.decode(table.row_type.encode(row)) == row
+    assert event.decode(event.encode(value)) == value
 
 
 @pytest.mark.parametrize("rows", [1, None, "1d", timedelta(0), timedelta(days=-1), timedelta(days=36_501)])

@@ -111,6 +111,11 @@ def events_leave_as_they_come(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(emissions, "_its_id", lambda record: 0)
 
 
+def an_id_says_no_more_than_the_call_path(patch: pytest.MonkeyPatch) -> None:
+    """So what a function emits behind a call has its place before what the callee has emitted, in a replay as well."""
+    patch.setattr(event_place, "serial_place", lambda context: context._path)
+
+
 def a_mark_does_not_wait_for_its_epoch(patch: pytest.MonkeyPatch) -> None:
     original = EventMarks.wanted
 
@@ -137,6 +142,7 @@ MUTATIONS = [
     events_do_not_wait_for_the_records,
     a_snapshot_does_not_wait_for_events,
     events_leave_as_they_come,
+    an_id_says_no_more_than_the_call_path,
     a_mark_does_not_wait_for_its_epoch,
     a_generation_asks_for_no_mark,
 ]
