@@ -149,7 +149,7 @@ def _tpcc(at_home: str) -> Row:
 
     def requests(count: int) -> list[Sent]:
         generator = workload.generator(0, 1, SEED)
-        return [Sent(*generator.next()[1:]) for _ in range(count)]
+        return [Sent(*generator.next()[1:5]) for _ in range(count)]
 
     return Row(f"TPC-C, one warehouse, {at_home} functions", tpcc_app, requests, workload.initial, few=300, many=1_300)
 

@@ -16,7 +16,7 @@ from random import Random
 from typing import Any, Final, NoReturn
 
 from proof.landing_steps import CALLING, EMITTING, TOPICS, random_record
-from proof.simulation.clients import IDLE_HOUR_S, Clients
+from proof.simulation.clients import Clients
 from proof.simulation.foreign_topic import ForeignSource, ForeignTopic
 from proof.simulation.plan import SimulationPlan
 from proof.simulation.virtual_loop import VirtualLoop
@@ -163,7 +163,7 @@ class Ingests:
             if rng.random() >= plan.ingests:
                 continue
             at_s = rng.random() * plan.duration_s
-            at_s += IDLE_HOUR_S if at_s > idle_from_s else 0.0
+            at_s += plan.idle_s if at_s > idle_from_s else 0.0
             name = rng.choice(TOPICS[:2] if not plan.emits else TOPICS)
             self.end_s = max(self.end_s, at_s)
             self.world.time.after(at_s, self._write, name, rng.randrange(3), rng.randint(1, _BATCH))

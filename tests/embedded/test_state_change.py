@@ -60,7 +60,8 @@ async def test_what_was_converted_is_stored_before_the_function_goes(edited: Edi
         assert client.entity("acc", "k").count == 5
         assert not client.engine.coordinator.unstored
         if end == "crash":
-            await client.engine._until(lambda: client.engine._stored, 60)
+            epoch = client.engine.coordinator.epoch
+            await client.engine._until(lambda: client.engine._stored(epoch), 60)
             client.crash()
     async with edited.open(edited.app("Operator('acc', state_type=Account)", get, more=typed)) as client:
         assert await client.call("acc", "k", "get") == 5
