@@ -72,33 +72,35 @@ def _tables_of(event: Event[Any], operators: list[Operator]) -> dict[str, Table]
                 f"{event.name!r} under the same name: rename one of them"
             )
         tables[operator.name] = table = Table()
-        table.owner = operator
-        table.declare(
-            operator.name,
-            len(operator.key_type.parts) or 1,
-            event.name,
-            row_type,
-            key="place",
-            indexes=[Index(BY_TIME, order="time"), Index(OF_PARTITION, order="time", scope="partition")],
-            ttl=event.rows if isinstance(event.rows, timedelta) else None,
-            partition_of=operator.key_space.partition_of_flat,
-            keeps_event=True,
-        )
+        _declare(table, event, operator, row_type)
     return tables
 
 
+def _declare(table: Table, event: Event[Any], operator: Operator, row_type: Any) -> None:
+    table.owner = operator
+    table.declare(
+        operator.name,
+        len(operator.key_type.parts) or 1,
+        event.name,
+        row_type,
+        key="place",
+        indexes=[Index(BY_TIME, order="time"), Index(OF_PARTITION, order="time", scope="partition")],
+        ttl=event.rows if isinstance(event.rows, timedelta) else None,
+        partition_of=operator.key_space.partition_of_flat,
+        keeps_event=True,
+    )
+
+
 def adopt(app: App, tables: Mapping[tuple[str, str], Table]) -> None:
-    """Makes the tables of events other objects, by event and operator, and empty so far: those to which functions of a
-    package refer already.
+    """Makes the tables of events other objects, by event and operator, and not declared so far: those to which
+    functions of a package refer already.
     """
-    for (event, operator), empty in tables.items():
-        made = app.kept[event][operator]
-        for name in Table.__slots__:
-            if hasattr(made, name):
-                setattr(empty, name, getattr(made, name))
-        app.kept = {**app.kept, event: {**app.kept[event], operator: empty}}
-        app.tables = MappingProxyType({**app.tables, empty.full_name: empty})
-        app.known_tables[empty.full_name] = empty
+    for (event, operator), table in tables.items():
+        row_type = app.kept[event][operator].row_type.declared
+        _declare(table, app.events[event], app.operators[operator], row_type)
+        app.kept = {**app.kept, event: {**app.kept[event], operator: table}}
+        app.tables = MappingProxyType({**app.tables, table.full_name: table})
+        app.known_tables[table.full_name] = table
 
 
 def keep(context: Context, event: Event[Any], tables: Mapping[str, Table], place: str, value: Any) -> None:

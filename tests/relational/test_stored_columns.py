@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -28,6 +28,21 @@ class Inner(msgspec.Struct):
 
     def __post_init__(self) -> None:
         RUNS.append(self)
+
+
+T = TypeVar("T")
+
+
+class Of(msgspec.Struct, Generic[T]):
+    value: T
+
+    def __post_init__(self) -> None:
+        RUNS.append(self)
+
+
+class WithOf(msgspec.Struct):
+    n: int
+    of: Of[int]
 
 
 class AsMap(msgspec.Struct, rename="camel", tag="row"):
@@ -95,7 +110,8 @@ class Model:
 
 
 @pytest.mark.parametrize(
-    ("kind", "runs"), [(AsMap, True), (list[Inner], True), (Model, True), (dict[str, int], False), (Size, False)]
+    ("kind", "runs"),
+    [(WithOf, True), (AsMap, True), (list[Inner], True), (Model, True), (dict[str, int], False), (Size, False)],
 )
 def test_which_types_have_code_of_their_own(kind: Any, runs: bool) -> None:
     assert runs_code(inspect.type_info(kind)) == runs
