@@ -69,8 +69,10 @@ def _entry(operator: str, cron: Cron, stored: AgendaEntry | None) -> AgendaEntry
     if stored is None:
         return first_entry(operator, cron)
     if stored.cron != cron.expression:
-        # Behind the last tick that was made, whatever the clock of a worker shows that comes now.
-        return replace(first_entry(operator, cron), given_us=stored.given_us)
+        # Behind the last tick that was made, whatever the clock of a worker shows that comes now. If it is behind, this
+        # begins at the very time of the last tick, which may be when the same cron began before: so it has another id.
+        first, given_us = first_entry(operator, cron), stored.given_us
+        return replace(first, given_us=given_us, id=f"{first.id}-{given_us:x}") if given_us else first
     return replace(stored, attempts=cron.attempts, first_pause_us=cron.first_pause_us)
 
 

@@ -204,6 +204,7 @@ def test_a_cron_that_is_gone_for_some_versions_goes_on_behind_its_last_tick() ->
     again = decode_entry(written(cron, {agenda: gone})[key])
     assert begins(again)
     assert again.given_us == made
+    assert again.id != decode_entry(data).id, "two deliveries at one time would have one request id"
     begun = written(app_with(("1 3 * * *", "a")), {agenda: ticking})  # changed, gone before it began, and back
     assert decode_entry(written(cron, {agenda: written(app_with(), {agenda: begun})})[key]).given_us == made
     elsewhere = cron_entries(app_with(), {agenda: ticking}, lambda operator, key: False)
