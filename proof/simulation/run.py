@@ -195,6 +195,7 @@ class Simulation:
 
     def _heal(self) -> None:
         self.world.idle = self.world.duplicating = False
+        self.ingests.rest(0.0)
         self.start()
 
     def _restart_everything(self) -> None:

@@ -10,9 +10,12 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context
-from typing import Any
+from typing import Any, Final
 
 from proof.simulation.virtual_time import VirtualTime
+
+LOOK_S: Final = 5.0
+"""How long a frozen process looks away at most: it may be thawed before its time."""
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
@@ -44,7 +47,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         if self._ended:
             return
         if self._virtual_time.now_s < self.stands_until_s:
-            self._virtual_time.at(self.stands_until_s, self._pump, timer)
+            self._virtual_time.at(min(self.stands_until_s, self._virtual_time.now_s + LOOK_S), self._pump, timer)
             return
         if timer is not None:
             self._ready.append(timer)

@@ -161,15 +161,17 @@ class Ingest(Operator):
             super().register(moved)
         super().register(read_only=True)(functions.position)
 
-    def made(self, partition: int, raw: RawRecord) -> Made:
-        """The call that a record becomes. Raises `BadRecord` with the reason if it can become none."""
+    def made(self, topic: str, partition: int, raw: RawRecord) -> Made:
+        """The call that a record of a topic becomes, which an earlier version may have taken from another topic than is
+        read now. Raises `BadRecord` with the reason if it can become none.
+        """
         if raw.too_large:
             raise BadRecord(
-                f"{self._place(partition, raw.offset)} has {raw.too_large} bytes, which no request has room for"
+                f"{_place(topic, partition, raw.offset)} has {raw.too_large} bytes, which no request has room for"
             )
         what = "where="
         try:
-            record = self._read(partition, raw)
+            record = self._read(topic, partition, raw)
             if self._where is not None and not self._where(record):
                 return Made(False)
             what = "key="
@@ -185,18 +187,18 @@ class Ingest(Operator):
         except BadRecord:
             raise
         except Exception as error:  # noqa: BLE001 - code of the app and of decoders
-            raise self._bad(partition, raw, f": {what} of ingest {self.name!r}", error) from None
+            raise _bad(topic, partition, raw, f": {what} of ingest {self.name!r}", error) from None
 
-    def _read(self, partition: int, raw: RawRecord) -> IngestRecord[Any]:
+    def _read(self, topic: str, partition: int, raw: RawRecord) -> IngestRecord[Any]:
         try:
             if raw.value is None:
                 raise ValueError("it has no value (a tombstone)")
             value = self._decode(raw.value)
             time = _EPOCH + timedelta(milliseconds=raw.time_ms)
         except Exception as error:  # noqa: BLE001 - a type's own code runs, and any decoder
-            raise self._bad(partition, raw, " cannot be decoded", error) from None
+            raise _bad(topic, partition, raw, " cannot be decoded", error) from None
         return IngestRecord(
-            topic=self.topic,
+            topic=topic,
             partition=partition,
             offset=raw.offset,
             key=raw.key,
@@ -204,12 +206,6 @@ class Ingest(Operator):
             headers=dict(raw.headers),
             time=time,
         )
-
-    def _bad(self, partition: int, raw: RawRecord, what: str, error: Exception) -> BadRecord:
-        return BadRecord(f"{self._place(partition, raw.offset)}{what}: {': '.join(filter(None, describe(error)))}")
-
-    def _place(self, partition: int, offset: int) -> str:
-        return f"the record at offset {offset} of {self.topic}, partition {partition}"
 
     def _decoder(self, format: Any) -> Decode:
         try:
@@ -244,6 +240,14 @@ class Ingest(Operator):
 
     def __repr__(self) -> str:
         return f"Ingest({self.name!r}, topic={self.topic!r})"
+
+
+def _bad(topic: str, partition: int, raw: RawRecord, what: str, error: Exception) -> BadRecord:
+    return BadRecord(f"{_place(topic, partition, raw.offset)}{what}: {': '.join(filter(None, describe(error)))}")
+
+
+def _place(topic: str, partition: int, offset: int) -> str:
+    return f"the record at offset {offset} of {topic}, partition {partition}"
 
 
 def _takes_one(function: Callable[..., Any]) -> bool:

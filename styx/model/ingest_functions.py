@@ -94,9 +94,9 @@ class IngestFunctions:
         """Makes the call, or emits the event, that a record becomes. `last`: what is raised now is the reason for which
         it is set aside.
         """
-        _, partition = ctx.key
+        topic, partition = ctx.key  # the topic of the version that has taken it, which may read another one now
         try:
-            made = self._ingest.made(partition, record)
+            made = self._ingest.made(topic, partition, record)
         except BadRecord:
             if last:
                 raise

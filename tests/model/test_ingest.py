@@ -116,7 +116,7 @@ def test_a_record_becomes_a_call() -> None:
         return [record.value]
 
     _, ingest = made_app(params=params)
-    made = ingest.made(3, raw(9, pay("ada", 5), headers=[("a", b"1"), ("a", b"2")]))
+    made = ingest.made(TOPIC, 3, raw(9, pay("ada", 5), headers=[("a", b"1"), ("a", b"2")]))
     assert (made.wanted, made.key, made.params) == (True, "ada", (Payment("ada", 5),))
     (record,) = seen
     assert (record.topic, record.partition, record.offset) == (TOPIC, 3, 9)
@@ -124,10 +124,17 @@ def test_a_record_becomes_a_call() -> None:
     assert record.time == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
 
 
+def test_a_record_that_an_earlier_version_took_keeps_its_topic() -> None:
+    _, ingest = made_app(key=lambda record: record.topic)
+    assert ingest.made("bank.before", 3, raw(9, pay("ada", 5))).key == "bank.before"
+    with pytest.raises(BadRecord, match=r"offset 9 of bank\.before, partition 3"):
+        ingest.made("bank.before", 3, raw(9, b"{"))
+
+
 def test_a_record_is_left_out() -> None:
     _, ingest = made_app(where=lambda record: record.value.amount > 5)
-    assert not ingest.made(0, raw(0, pay("ada", 5))).wanted
-    assert ingest.made(0, raw(0, pay("ada", 6))).wanted
+    assert not ingest.made(TOPIC, 0, raw(0, pay("ada", 5))).wanted
+    assert ingest.made(TOPIC, 0, raw(0, pay("ada", 6))).wanted
 
 
 BAD: dict[str, tuple[dict[str, Any], bytes | None, str]] = {
@@ -156,13 +163,13 @@ def test_a_bad_record_is_told_with_its_place_and_the_reason(bad: str) -> None:
     given, value, says = BAD[bad]
     _, ingest = made_app(**given)
     with pytest.raises(BadRecord, match=says):
-        ingest.made(2, raw(4, value))
+        ingest.made(TOPIC, 2, raw(4, value))
 
 
 def test_a_record_without_room_is_told() -> None:
     _, ingest = made_app()
     with pytest.raises(BadRecord, match="has 5000000 bytes, which no request has room for"):
-        ingest.made(2, raw(4, b"begin", too_large=5_000_000))
+        ingest.made(TOPIC, 2, raw(4, b"begin", too_large=5_000_000))
 
 
 # Events ----------------------------------------------------------------------------------------------------
@@ -172,12 +179,12 @@ received: Event[Payment] = Event("payment-received", Payment)
 
 def test_records_become_events() -> None:
     ingest = Ingest("payments", topic=TOPIC, event=received, key=lambda record: record.value.account)
-    made = ingest.made(0, raw(0, pay("ada", 5)))
+    made = ingest.made(TOPIC, 0, raw(0, pay("ada", 5)))
     assert (made.key, made.params) == ("ada", (Payment("ada", 5),))
-    assert Ingest("payments", topic=TOPIC, event=received).made(0, raw(0, pay("ada", 5))).key is None
+    assert Ingest("payments", topic=TOPIC, event=received).made(TOPIC, 0, raw(0, pay("ada", 5))).key is None
     other = Ingest("payments", topic=TOPIC, event=received, value=int, params=lambda record: ("ada",))
     with pytest.raises(BadRecord, match="params= of ingest 'payments'"):
-        other.made(0, raw(0, b"5"))
+        other.made(TOPIC, 0, raw(0, b"5"))
 
 
 @pytest.mark.parametrize(

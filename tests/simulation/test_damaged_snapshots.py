@@ -138,7 +138,9 @@ def refused_start(seed: int) -> tuple[set[str], set[str]]:
     """What the store holds before and after a start that is refused, for every snapshot is damaged: the newest in its
     manifest, the others in their objects.
     """
-    simulation = Simulation(replace(random_plan(seed), faults=(), snapshot_interval_s=0.01), chaos_app.app, "", False)
+    simulation = Simulation(
+        replace(random_plan(seed), ingests=0.0, faults=(), snapshot_interval_s=0.01), chaos_app.app, "", False
+    )
     world = simulation.world
     simulation.run(check=True)
     store = world.store.objects

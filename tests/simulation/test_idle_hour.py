@@ -23,7 +23,14 @@ def two_bursts(seed: int) -> SimulationPlan:
     """Requests before and after an hour; no other fault, two workers."""
     plan = random_plan(seed, workers=2, faults=False)
     return replace(
-        plan, slots=4, bursts=30, duration_s=2.0, externals=0.0, lives=0.0, faults=(Fault("idle hour", 1.0, 0.0),)
+        plan,
+        slots=4,
+        bursts=30,
+        duration_s=2.0,
+        externals=0.0,
+        lives=0.0,
+        ingests=0.0,
+        faults=(Fault("idle hour", 1.0, 0.0),),
     )
 
 

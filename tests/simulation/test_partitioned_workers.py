@@ -26,6 +26,7 @@ def test_every_request_is_answered_while_two_workers_cannot_reach_each_other(
         slots=4,
         requests=60,
         slow_messages=0.0,
+        ingests=0.0,
         log_delay_s=0.0005,
         faults=(Fault("broken peer connection", 0.2, 60.0),),
     )

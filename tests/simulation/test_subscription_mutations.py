@@ -78,7 +78,7 @@ def test_events_are_handled_in_their_order() -> None:
 
 def test_so_they_are_in_clusters_whose_workers_change(monkeypatch: pytest.MonkeyPatch) -> None:
     app = app_of_listeners()
-    monkeypatch.setattr(versions, "_version_of_chaos", lambda version, emitting: app)
+    monkeypatch.setattr(versions, "_version_of_chaos", lambda version, emitting, ingesting: app)
     together = 0
     for seed in range(8):
         plan = replace(random_plan(seed, cluster=True), **ONLY_IF_ASKED | {"laters": 1.0})
