@@ -203,7 +203,9 @@ def _life(
 
 
 def note_problems(moved: Iterable[Emission], noted: Iterable[Emission], how: str, groups: int) -> list[str]:
-    """Each transfer is noted once in a later epoch, those of one account or group in their order, one an epoch."""
+    """Each transfer is noted once in a later epoch, those of one account or group in their order. In one epoch those
+    alone that one transaction notes together: the next delivery of a lane waits for the end of the one before.
+    """
     wanted: dict[int, list[tuple[int, int]]] = defaultdict(list)
     epochs: dict[tuple[int, int], int] = {}
     for each in sorted(moved, key=lambda each: each.place):
@@ -221,11 +223,15 @@ def note_problems(moved: Iterable[Emission], noted: Iterable[Emission], how: str
             problems.append(
                 f"by {how}, {group} has {len(wanted[group])} transfers, and {len(seen)} were noted, or in another order"
             )
-        if any(first.epoch >= second.epoch for first, second in pairwise(found[group])):
-            problems.append(f"by {how}, {group}: two were noted in one epoch")
+        if any(_at_once(first, second) for first, second in pairwise(found[group])):
+            problems.append(f"by {how}, {group}: two transactions have noted in one epoch")
         if any(each.epoch <= epochs.get(name, -1) for each, name in zip(found[group], seen, strict=True)):
             problems.append(f"by {how}, {group}: one was noted before it happened")
     return problems
+
+
+def _at_once(first: Emission, second: Emission) -> bool:
+    return first.epoch >= second.epoch and first.transaction != second.transaction
 
 
 def _serial(events: Iterable[Emission]) -> list[Emission]:

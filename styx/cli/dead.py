@@ -178,10 +178,12 @@ class _Gateway:
 
         from styx.cli.exit_codes import CommandFailed
         from styx.cli.gateway_request import GatewayWork, NoReply, ask
+        from styx.gateway.openapi_dead import TAG
 
         try:
             answer = ask(self._url, GatewayWork("GET", "/openapi.json", *self._options))
-            return [tag["name"] for tag in msgspec.json.decode(answer.body)["tags"]]
+            names = [tag["name"] for tag in msgspec.json.decode(answer.body)["tags"]]
+            return [name for name in names if name != TAG]
         except (NoReply, msgspec.DecodeError, KeyError, TypeError):
             raise CommandFailed(f"{self._url} does not say which operators there are: name the operator") from None
 

@@ -195,6 +195,8 @@ NOTED = [noted(2, 1, 1), noted(3, 3, 1), noted(5, 1, 2), noted(6, 2, 1)]
 
 def test_notes_once_each_in_the_order_of_their_group() -> None:
     assert note_problems(MOVED, NOTED, "group", 2) == []
+    together = [noted(3, 1, 1)._replace(id="0003.0003.0"), noted(3, 3, 1)._replace(id="0003.0003.1"), *NOTED[2:]]
+    assert note_problems(MOVED, together, "group", 2) == []
     by_source = [noted(2, 1, 1, "source"), noted(4, 3, 1, "source"), noted(5, 1, 2, "source"), noted(6, 2, 1, "source")]
     assert note_problems(MOVED, by_source, "source", 2) == []
 
@@ -205,7 +207,8 @@ def test_notes_once_each_in_the_order_of_their_group() -> None:
         NOTED[:3],
         [*NOTED, noted(8, 2, 1)],
         [noted(2, 3, 1), noted(3, 1, 1), *NOTED[2:]],
-        [noted(3, 1, 1), noted(3, 3, 1), *NOTED[2:]],  # two in one epoch
+        [noted(3, 1, 1), noted(3, 3, 1)._replace(tid=4), *NOTED[2:]],  # two transactions in one epoch
+        [noted(3, 3, 1)._replace(id="0"), noted(3, 1, 1), *NOTED[2:]],  # together, but in another order
         [*NOTED[:3], noted(4, 2, 1)],  # in the epoch in which it happened
     ],
 )
