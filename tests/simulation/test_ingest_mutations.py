@@ -88,7 +88,7 @@ def the_offset_is_not_compared(patch: pytest.MonkeyPatch) -> None:
 def poison_stops_its_batch(patch: pytest.MonkeyPatch) -> None:
     async def take(self: IngestFunctions, ctx: Context, batch: Batch) -> Outcome:
         for record in batch.records:
-            self._ingest.made(*ctx.key, record)
+            self._ingest.made(ctx.key[0], ctx.key[1], record)
         return await _take(self, ctx, batch)
 
     _takes(patch, take)
@@ -97,7 +97,7 @@ def poison_stops_its_batch(patch: pytest.MonkeyPatch) -> None:
 def poison_is_lost(patch: pytest.MonkeyPatch) -> None:
     async def record(self: IngestFunctions, ctx: Context, record: RawRecord, last: bool = False) -> str:
         try:
-            self._ingest.made(*ctx.key, record)
+            self._ingest.made(ctx.key[0], ctx.key[1], record)
         except BadRecord:
             ctx.rows(self._ingest.counts).add(SET_ASIDE, number=1)
             return SET_ASIDE
@@ -109,7 +109,7 @@ def poison_is_lost(patch: pytest.MonkeyPatch) -> None:
 def poison_counts_as_left_out(patch: pytest.MonkeyPatch) -> None:
     async def record(self: IngestFunctions, ctx: Context, record: RawRecord, last: bool = False) -> str:
         try:
-            self._ingest.made(*ctx.key, record)
+            self._ingest.made(ctx.key[0], ctx.key[1], record)
         except BadRecord:
             ctx.rows(self._ingest.counts).add(LEFT_OUT, number=1)
             return LEFT_OUT
@@ -124,7 +124,7 @@ def a_call_that_fails_is_forgotten(patch: pytest.MonkeyPatch) -> None:
         if ingest.to is None or last:
             return await _record(self, ctx, record, last)
         try:
-            made = ingest.made(*ctx.key, record)
+            made = ingest.made(ctx.key[0], ctx.key[1], record)
         except BadRecord:
             return await _record(self, ctx, record, last)
         if made.wanted and "failing" not in str(made.params):
@@ -141,7 +141,7 @@ def a_call_that_fails_keeps_what_it_did(patch: pytest.MonkeyPatch) -> None:
         ingest = self._ingest
         outcome = await _record(self, ctx, record, last)
         if ingest.to is not None and outcome == TAKEN:
-            made = ingest.made(*ctx.key, record)
+            made = ingest.made(ctx.key[0], ctx.key[1], record)
             number, told = made.params
             if told.kind == "failing":
                 early = (number, replace(told, kind="steady"))
