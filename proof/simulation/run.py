@@ -26,7 +26,7 @@ from proof.simulation import event_log
 from proof.simulation.clients import Clients
 from proof.simulation.coordinator_process import CoordinatorProcess
 from proof.simulation.faults import Faults
-from proof.simulation.ingests import Ingests, unheard
+from proof.simulation.ingests import LATE_S, Ingests, unheard
 from proof.simulation.landed import check_landed
 from proof.simulation.plan import SimulationPlan
 from proof.simulation.versions import version_for
@@ -140,8 +140,10 @@ class Simulation:
         end_s = max(self.clients.end_s, self.faults.end_s, self.ingests.end_s)
         self.run_until(lambda: world.time.now_s >= end_s, end_s + 1)
         self._heal()
-        self.run_until(self.ingests.done, world.time.now_s + PATIENCE_S)
+        self.run_until(self.ingests.done, world.time.now_s + PATIENCE_S, lambda: world.log.replies)
         self.ingests.close()
+        arrived_s = world.time.now_s + LATE_S  # whatever the ingests have sent
+        self.run_until(lambda: world.time.now_s > arrived_s, arrived_s + PATIENCE_S)
         self.run_until(self._all_answered, world.time.now_s + PATIENCE_S, lambda: world.log.replies)
         self.run_until(lambda: world.time.now_s >= end_s + SETTLE_S and self.quiet(), world.time.now_s + PATIENCE_S)
         return self.verdict(check)

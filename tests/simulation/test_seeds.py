@@ -31,6 +31,8 @@ TOGETHER = 100
 SPINNING = 60
 
 REGRESSIONS = {
+    120380: "the simulator lost patience with ingests whose calls were answered one an epoch",
+    121172: "the simulator ended before a request of an ingest had come",
     394: "a call that was given for later came to the limit of calls where these were counted exactly, and only there",
     3: "two coordinators gave the same generation: its number was kept apart from the log that it fences",
     62: "the state after a recovery differed: epochs of a doubly used generation",
