@@ -25,6 +25,7 @@ from styx.cluster.ingest.feeds import Feeds, ingests_of
 from styx.errors import OutcomeUnknown
 from styx.messages import ReplyRecord, decode_request
 from styx.model.app import App
+from styx.model.delivery import delivery_name
 from styx.model.ingest import Ingest
 from styx.model.operator import Operator
 from styx.model.request import AppRouter, Placed, RequestMaker
@@ -40,6 +41,8 @@ LATE_S: Final = 1.0
 _LATE: Final = 0.05
 _REPLIES_LOST: Final = 0.05
 _BATCH: Final = 4
+_OWN: Final = "ingest "
+"""How the ids of requests of a process begin."""
 
 
 @contextmanager
@@ -90,7 +93,7 @@ class IngestProcess:
     @property
     def maker(self) -> _Maker:
         """Of the version that it knows."""
-        return _Maker(self.app, self._ingests.world, lambda: f"ingest {self.number} {next(self._requests)}")
+        return _Maker(self.app, self._ingests.world, lambda: f"{_OWN}{self.number} {next(self._requests)}")
 
     def submit_request(self, request: Placed) -> asyncio.Future[ReplyRecord]:
         """As that of an engine."""
@@ -148,6 +151,8 @@ class Ingests:
         self._processes: list[IngestProcess] = []
         self._begun = count(1)
         self._rests_until_s = 0.0
+        self._others_answered = 0
+        self._positions: set[tuple[str, int, str, int]] = set()
         self._open = plan.ingests > 0
         if not self._open:
             return
@@ -235,6 +240,7 @@ class Ingests:
         self.world.time.after(delay_s, self._clients.send, decode_request(request.payload))
 
     def _replied(self, reply: ReplyRecord) -> None:
+        self._others_answered += not reply.request_id.startswith(_OWN) and delivery_name(reply.request_id) is None
         lost = self._rng.random() < _REPLIES_LOST
         for each in self._processes:
             if each.replied(reply, lost):
@@ -246,6 +252,16 @@ class Ingests:
             return True
         wanted = ingests_of(self.world.newest_app())
         return any(self._all_taken(each, wanted) for each in self._processes)
+
+    def progress(self) -> int:
+        """Grows with each position that a process has come to, and with each reply to somebody else, whom it may wait
+        for; not with replies to the processes, which may ask for the same again and again.
+        """
+        for process in self._processes:
+            for name, feed in process.feeds.by_name.items():
+                for number, lane in feed.lanes.items():
+                    self._positions.add((name, number, lane.position.topic_id, lane.position.next))
+        return self._others_answered + len(self._positions)
 
     def _all_taken(self, process: IngestProcess, wanted: dict[str, Ingest]) -> bool:
         feeds = process.feeds.by_name

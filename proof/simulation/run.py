@@ -140,7 +140,7 @@ class Simulation:
         end_s = max(self.clients.end_s, self.faults.end_s, self.ingests.end_s)
         self.run_until(lambda: world.time.now_s >= end_s, end_s + 1)
         self._heal()
-        self.run_until(self.ingests.done, world.time.now_s + PATIENCE_S, lambda: world.log.replies)
+        self.run_until(self.ingests.done, world.time.now_s + PATIENCE_S, self.ingests.progress)
         self.ingests.close()
         arrived_s = world.time.now_s + LATE_S  # whatever the ingests have sent
         self.run_until(lambda: world.time.now_s > arrived_s, arrived_s + PATIENCE_S)
