@@ -153,7 +153,7 @@ class Race:
         await self._ask(Kind.RESTOCK, "stock", self._random.choice(PRODUCTS), "restock", PIECES)
 
     async def _delivery(self) -> None:
-        await self._ask(Kind.DELIVERY, "shipment", 0, "update_delivery", f"d{self._next()}")
+        await self._ask(Kind.DELIVERY, "queue", 0, "update_delivery", f"d{self._next()}")
 
     async def _replace(self, key: tuple[int, int]) -> None:
         version, price = f"v{self._next()}", self._random.randint(10_00, 30_00)

@@ -150,7 +150,7 @@ class Shop:
         await self.ask(Kind.PRICE, "product", key, "set_price", price, version)
 
     async def delivery(self) -> None:
-        await self.ask(Kind.DELIVERY, "shipment", 0, "update_delivery", f"d{self.name()}")
+        await self.ask(Kind.DELIVERY, "queue", 0, "update_delivery", f"d{self.name()}")
 
     async def dashboard(self, seller: int = 0) -> None:
         await self.ask(Kind.DASHBOARD, "seller", seller or self.random.choice([1, 2, 3]), "dashboard")
