@@ -328,7 +328,8 @@ def only_the_last_seller_hears_of_the_end(patch: Patch) -> None:
                     ctx.call_async(operator, called, key, params)
 
         last = max(each.seller_id for each in await ctx.rows(packages).select(order_id=order_id))
-        await follow(Deaf(), order_id, delivered, steps)
+        deaf: Any = Deaf()
+        await follow(deaf, order_id, delivered, steps)
 
     patch.setattr(delivering, "_tell", tell)
 
