@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
+from styx.model.context import CLOSED
 from styx.native.compiled import FirstSteps, calls_more
 from styx.native.interpreted import native
 from styx.protocol.frames import Failure, Patch
@@ -130,7 +131,9 @@ class SlotLockPhase:
                 notes.forget(footprint)
             footprint.run_again()
             outcome: Outcome | None = None
-            if tid not in graphs:
+            if tid not in graphs and _never_run(footprint):
+                self._graph(footprint).several = True  # none of its calls is known, so nothing can be unchanged
+            elif tid not in graphs:
                 unchanged = unchanged_rerun(footprint, slot, current, self._first_steps, variables, running)
                 if type(unchanged) is tuple:
                     result, writes = unchanged
@@ -358,3 +361,9 @@ class SlotLockPhase:
         slot = self._slot
         for (operator, key), value in self._current.items():
             slot.table(operator).write(slot.epoch, key, value)
+
+
+def _never_run(footprint: Footprint) -> bool:
+    """Whether this part is the root of a contended function, which the execution step has left alone."""
+    invocations = footprint.invocations
+    return len(invocations) == 1 and invocations[0]._left != CLOSED

@@ -76,7 +76,7 @@ def test_garbage_is_reported_and_skipped(garbage: bytes) -> None:
     ("change", "code", "words"),
     [
         ({"operator": "entiti"}, "unknown_operator", "has no operator 'entiti'; it has: entity"),
-        ({"function": "walk"}, "unknown_function", "has no function 'walk'; it has: look, near, run"),
+        ({"function": "walk"}, "unknown_function", "has no function 'walk'; it has: hot, look, near, run"),
         ({"key": 5}, "bad_arguments", "has keys of type str, got 5"),
         ({"key": "a1"}, "bad_arguments", "stands in partition 0 .* belongs to partition 1"),
         ({"key": "no digit"}, "bad_arguments", "partition_key of operator 'entity' failed"),
