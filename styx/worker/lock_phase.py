@@ -258,7 +258,11 @@ class SlotLockPhase:
         graph.touched = rerun.touched
         self._send(graph, rerun.made, rerun.given, rerun.stopped)
         if failure is not None:
-            return Outcome(failure, None, {})
+            if failure.deviation or tid not in self._spread:
+                return Outcome(failure, None, {})
+            # What made it fail may be put right by a patch, and then most of this stays.
+            self._add(rerun.writes)
+            return Outcome(failure, None, rerun.writes)
         self._add(rerun.writes)
         return Outcome(None, rerun.result, rerun.writes, rerun.waits)
 
@@ -302,8 +306,9 @@ class SlotLockPhase:
             if footprint.tid in excluded and footprint.tid not in self._excluded:
                 self._excluded.add(footprint.tid)
                 self._left[footprint.tid] = self.outcomes[footprint.tid].writes
-                # A transaction that failed on this slot left no writes here, so no later one has to run again.
-                if self.outcomes[footprint.tid].failure is None:
+                # Where a transaction left no writes, no later one has to run again.
+                outcome = self.outcomes[footprint.tid]
+                if outcome.failure is None or outcome.writes:
                     start = min(start, index)
         return start
 

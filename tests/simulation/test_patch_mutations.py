@@ -229,6 +229,32 @@ def what_the_excluded_wrote_has_not_changed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(lock_phase.SlotLockPhase, "_exclude", exclude)
 
 
+def what_the_failed_wrote_stays_when_they_are_excluded(patch: pytest.MonkeyPatch) -> None:
+    exclude = lock_phase.SlotLockPhase._exclude
+
+    def without_rolling_back(self: Any, excluded: Any) -> int:
+        failed = {tid for tid in excluded if (outcome := self.outcomes.get(tid)) is not None and outcome.failure}
+        start: int = exclude(self, set(excluded) - failed)
+        self._excluded.update(failed)
+        return start
+
+    patch.setattr(lock_phase.SlotLockPhase, "_exclude", without_rolling_back)
+
+
+def what_has_failed_on_its_only_slot_leaves_writes(patch: pytest.MonkeyPatch) -> None:
+    run_in_general = lock_phase.SlotLockPhase._run_in_general
+
+    def in_general(self: Any, footprint: Any) -> lock_phase.Outcome:
+        spread = footprint.tid in self._spread
+        self._spread.add(footprint.tid)
+        outcome: lock_phase.Outcome = run_in_general(self, footprint)
+        if not spread:
+            self._spread.discard(footprint.tid)
+        return outcome
+
+    patch.setattr(lock_phase.SlotLockPhase, "_run_in_general", in_general)
+
+
 def a_guess_outlives_its_synchronous_call(patch: pytest.MonkeyPatch) -> None:
     """A call that has become asynchronous gets no result, which would end the guess."""
     original = call_graph.CallGraph.ran
@@ -282,6 +308,8 @@ MUTATIONS: dict[Mutation, dict[str, Any]] = {
     a_part_runs_again_only_if_it_is_patched: {},
     what_is_no_longer_written_has_not_changed: CROWDED,
     what_the_excluded_wrote_has_not_changed: {"patch_rounds": (1, 1, 1)},
+    what_the_failed_wrote_stays_when_they_are_excluded: {},
+    what_has_failed_on_its_only_slot_leaves_writes: {},
     a_guess_outlives_its_synchronous_call: ODD,
 }
 """With what a plan needs to catch it often."""
