@@ -1,10 +1,11 @@
 """An app whose requests carry small programs, so that random requests reach every rule of the programming model.
 
 Three operators (text keys, number keys with a state type, composite keys with a partition key) register the same
-interpreter three times: as `run`; as `look`, which is read-only, so that each step that writes ends it; and as `near`,
-which is local, and calls `near` as well (some calls of `run` go there, too). A fourth is the bank of `proof.bank`. It
-only interprets: programs are made in `proof.random_requests` and `proof.random_looks`, by hand in tests, or by a
-shrinker. Programs have no loops, so they end; those that spin are ended.
+interpreter four times: as `run`; as `hot`, which is contended; as `look`, which is read-only, so that each step that
+writes ends it; and as `near`, which is local, and calls `near` as well (some calls of `run` go there, too). A fourth
+operator is the bank of `proof.bank`. The app only interprets: programs are made in `proof.random_requests` and
+`proof.random_looks`, by hand in tests, or by a shrinker. Programs have no loops, so they end; those that spin are
+ended.
 
 A program is a list of steps, a step a list of a name and its operands, all of it plain msgpack or JSON. It runs on the
 entity it is sent to and has one register, the number that it last read, computed or was returned; `run` returns it.
@@ -429,6 +430,11 @@ async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None,
     return running.register
 
 
+async def hot(ctx: Context, program: list[Any], caller: list[Any] | None = None, register: int = 0) -> Any:
+    """As `run`, of a program that is said to be in conflict, which some are not."""
+    return await run(ctx, program, caller, register)
+
+
 async def near(ctx: Context, program: list[Any], caller: list[Any] | None = None, register: int = 0) -> Any:
     """As `run`; it is said to stay on its slot, which some programs do not."""
     running = Program(ctx, program, caller, register, near=True)
@@ -462,6 +468,7 @@ def register_sweeps(operator: Operator) -> None:
 
 for _operator in PROGRAMMED:
     _operator.register(run)
+    _operator.register(contended=True)(hot)
     _operator.register(local=True)(near)
     _operator.register(read_only=True)(look)
     register_sweeps(_operator)

@@ -73,6 +73,7 @@ def kinds_plan(seed: int) -> SimulationPlan:
         loads=rng.choice([0.0, 0.1]),
         reads=rng.choice([0.0, 0.1]),
         locals=0.6,
+        contended=0.2,
         looks=0.4,
         travels=rng.choice([0.5, 0.8]),
         odd=0.4,

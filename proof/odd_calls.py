@@ -24,7 +24,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 def arguments_of(request: Request) -> list[Any] | None:
     """The arguments of a request whose first one is to be a program; None if it has none."""
-    if request.function not in ("run", "near", "look"):
+    if request.function not in ("run", "hot", "near", "look"):
         return None
     try:
         arguments = msgspec.msgpack.decode(request.params)

@@ -275,7 +275,9 @@ class Operator(_Operator, Generic[K, T]):
         self, func: Callable[Concatenate[Context[Any, Untyped], ...], Coroutine[Any, Any, R]]
     ) -> Callable[..., Coroutine[Any, Any, R]]: ...
     @overload  # with hints
-    def register(self, *, read_only: bool = False, local: bool = False) -> Registering[K, T]: ...
+    def register(
+        self, *, read_only: bool = False, local: bool = False, contended: bool = False
+    ) -> Registering[K, T]: ...
     def on(  # type: ignore[override]
         self,
         event: Event[V],

@@ -63,6 +63,8 @@ class Clients:
                 request = _with_step(request, self._rows, row_step)
             if self._odd.random() < plan.odd:
                 request = with_odd_calls(request, self._odd)
+            if request.function == "run" and Random(f"contended {number} {plan.seed}").random() < plan.contended:
+                request = replace(request, function="hot")
             at_s = rng.choice(starts) + rng.random() * 0.01
             if rng.random() < plan.repeats:
                 request = replace(request, idempotency_key=f"once {number}")

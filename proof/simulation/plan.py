@@ -105,12 +105,12 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     a time; `lives`: share that work on what lives for a
     time; `crons`: functions are called every second; `travels`: share of requests whose numbers travel; `odd`: share
     with calls whose kind a number decides; `loads`, `reads`, `locals`: chunks of bulk loads, reads of one entity and
-    requests for local functions beside the requests,
-    as a share of them; `looks`: requests for read-only functions beside them, and the share of requests that call one;
-    `halts`: share of the time in which a worker takes up nothing. `patch_rounds`: how many rounds with patches a lock
-    phase may have, first with all transactions, then without those that did not come to rest, and how many times as
-    many as at first while these are most. `call_bytes`: so many bytes of arguments or of a result count as another call
-    (0: more than there are).
+    requests for local functions beside the requests, as a share of them; `contended`: share of requests with a program
+    that are for a contended function; `looks`: requests for read-only functions beside them, and the share of requests
+    that call one; `halts`: share of the time in which a worker takes up nothing. `patch_rounds`: how many rounds with
+    patches a lock phase may have, first with all transactions, then without those that did not come to rest, and how
+    many times as many as at first while these are most. `call_bytes`: so many bytes of arguments or of a result count
+    as another call (0: more than there are).
 
     `cluster`: processes behave as those of a deployment on Kafka. Registrations have numbers of their own, appends of
     an older generation are refused from the fence on, peers have connections that break, coordinators can be zombies.
@@ -139,6 +139,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     links: float
     reads: float
     locals: float
+    contended: float
     looks: float
     halts: float
     travels: float
@@ -251,6 +252,7 @@ def _random_plan(seed: int, workers: int | None, faults: bool) -> SimulationPlan
         loads=Random(f"loads {seed}").choice([0.0, 0.0, 0.1, 0.4]),
         reads=Random(f"reads {seed}").choice([0.0, 0.0, 0.0, 0.2, 1.0]),
         locals=Random(f"locals {seed}").choice([0.0, 0.0, 0.3, 1.0]),
+        contended=Random(f"contended {seed}").choice([0.0, 0.0, 0.2, 1.0]),
         looks=Random(f"looks {seed}").choice([0.0, 0.0, 0.2, 1.0]),
         halts=Random(f"halts {seed}").choice([0.0, 0.0, 0.0, 0.2, 0.5]),
         travels=Random(f"travelling {seed}").choice([0.0, 0.0, 0.3, 0.8, 1.0]),

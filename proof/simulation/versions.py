@@ -89,6 +89,9 @@ def _version_of_chaos(version: int, emitting: bool, ingesting: bool) -> App:
     async def near(ctx: Context, program: list[Any], caller: list[Any] | None = None, register: int = 0) -> Any:
         return await interpret(Program(ctx, program, caller, version + register, near=True), program)
 
+    async def hot(ctx: Context, program: list[Any], caller: list[Any] | None = None, register: int = 0) -> Any:
+        return await run(ctx, program, caller, register)
+
     async def look(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
         return await run(ctx, program, caller)
 
@@ -97,6 +100,7 @@ def _version_of_chaos(version: int, emitting: bool, ingesting: bool) -> App:
     declare_links(operators, referring=version % _FREE_EVERY != _FREE_EVERY - 1)
     for operator in operators:
         operator.register(run)
+        operator.register(contended=version % 2 == 0)(hot)
         operator.register(local=True)(near)
         operator.register(read_only=version % 2 == 0)(look)
         register_sweeps(operator)

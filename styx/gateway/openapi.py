@@ -30,6 +30,8 @@ from styx.model.signature import Signature
 
 LOCAL: Final = "x-styx-local"
 """Marks the operations of local functions."""
+CONTENDED: Final = "x-styx-contended"
+"""Marks the operations of contended functions."""
 READ_ONLY: Final = "x-styx-read-only"
 """Marks the operations of read-only functions."""
 
@@ -162,6 +164,8 @@ def _operation(operator: Operator, spec: FunctionSpec, schemas: Schemas) -> Json
         operation["requestBody"] = _body(signature, schemas)
     if spec.local:
         operation[LOCAL] = True
+    if spec.contended:
+        operation[CONTENDED] = True
     if spec.read_only:
         operation[READ_ONLY] = True
     return operation

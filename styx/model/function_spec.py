@@ -52,11 +52,12 @@ BUILT_IN: Final = frozenset(
 
 class Hints(NamedTuple):
     """What `register` is told of a function. `read_only`: the function neither writes nor calls one that may. `local`:
-    all that it calls is on the slot of its own entity.
+    all that it calls is on the slot of its own entity. `contended`: requests for it are usually in conflict.
     """
 
     read_only: bool = False
     local: bool = False
+    contended: bool = False
 
 
 NO_HINTS: Final = Hints()
@@ -71,8 +72,9 @@ class FunctionSpec:
 
     `operator` is its operator's name; `keys` and what encodes and decodes state are its operator's, too: every call
     needs them. `client_data`: its arguments are data that a client sends, limited by the size of a request alone,
-    and an error in them is no abort of the app. `read_only` and `local` are of the `hints`. `deletes_alone`: it may
-    delete its entity's value, to which nothing refers, and which has no `ttl_us`, a time to live in microseconds.
+    and an error in them is no abort of the app. `read_only`, `local` and `contended` are of the `hints`.
+    `deletes_alone`: it may delete its entity's value, to which nothing refers, and which has no `ttl_us`, a time to
+    live in microseconds.
     `decode` makes (positional, keyword) arguments of an encoded argument list; it raises `BadArguments`. `usual`
     holds decoders of short positional lists, by their first byte; they raise what msgspec raises.
     `graph` is the function's place in a transaction graph (`styx.model.graph_place`), None outside of one; such a
@@ -86,6 +88,7 @@ class FunctionSpec:
         "bounded",
         "called_as",
         "client_data",
+        "contended",
         "decode",
         "decode_state",
         "deletes_alone",
@@ -123,6 +126,7 @@ class FunctionSpec:
         self.hints = hints
         self.read_only = hints.read_only
         self.local = hints.local
+        self.contended = hints.contended
         self.graph: Any = None
         self.called_as = name
         self.bounded = hints.read_only

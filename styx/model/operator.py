@@ -157,9 +157,13 @@ class Operator:
     def register(self, func: F) -> F: ...
 
     @overload
-    def register(self, *, read_only: bool = False, local: bool = False) -> Callable[[F], F]: ...
+    def register(
+        self, *, read_only: bool = False, local: bool = False, contended: bool = False
+    ) -> Callable[[F], F]: ...
 
-    def register(self, func: Any = _ABSENT, *, read_only: bool = False, local: bool = False) -> Any:
+    def register(
+        self, func: Any = _ABSENT, *, read_only: bool = False, local: bool = False, contended: bool = False
+    ) -> Any:
         """Registers `func` under its own name and returns it unchanged: `@account.register`, or with what the engine
         may rely on, `@account.register(read_only=True)`.
 
@@ -171,10 +175,13 @@ class Operator:
         external call. A request for it runs once, behind its epoch's other transactions. If it leaves the slot, it
         costs one more epoch, in which it runs like any other; `styx status` names such functions.
 
+        `contended`: requests for the function are usually in each other's way. They are not tried beside the others of
+        their epoch, but run one after the other, behind those that are in nobody's way.
+
         Raises `ConfigurationError` for a plain `def`, a missing context parameter, a name registered before, a hint
-        that is not True or False, or both hints at once.
+        that is not True or False, or two hints at once.
         """
-        hints = self._hints(read_only=read_only, local=local)
+        hints = self._hints(read_only=read_only, local=local, contended=contended)
         if func is _ABSENT:
             return lambda function: self._register(function, hints)
         return self._register(func, hints)
@@ -286,6 +293,11 @@ class Operator:
                     f"operator {self.name!r}: {name}= of register is True or False, got {shown(value)}"
                 )
         hints = Hints(**given)
+        if hints.contended and (hints.read_only or hints.local):
+            raise ConfigurationError(
+                f"operator {self.name!r}: a function is registered with contended= or with read_only= or local=, not "
+                "with both: what is read-only or local runs once anyway, and conflicts cost it nothing"
+            )
         if hints.read_only and hints.local:
             raise ConfigurationError(
                 f"operator {self.name!r}: a function is registered with read_only= or with local=, not with both: what "

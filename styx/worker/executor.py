@@ -69,7 +69,10 @@ class Executor(Waits):
     # An epoch's life ---------------------------------------------------------------------------------------
 
     def begin(self, epoch: int, roots: list[RootTransaction]) -> None:
-        """Starts the transactions `roots`. A transaction that has failed already (a refused request) is done."""
+        """Starts the transactions `roots`. A transaction that has failed already (a refused request) is done. So is one
+        of a contended function: it goes to the lock phase, as if it had collided, and runs there for the first time. If
+        that does not end it, it comes back in sequential mode, and starts like any other.
+        """
         assert self.idle, "an epoch began while the last one's work was not done"
         assert self.open_roots == 0, "an epoch began while the last one's transactions were open"
         self.roots = {root.tid: root for root in roots}
@@ -103,6 +106,10 @@ class Executor(Waits):
             )
             footprint.here = here
             self._enqueue(footprint, here, function, root.key, root.params, b"", b"", 0, 1, slot)
+            if function.contended and not root.sequential:
+                self._ready.pop()
+                root.collided = True
+                self._finish(root)
 
     def end(self) -> None:
         """Forgets the epoch. Closes the coroutines that dropped transactions left suspended."""

@@ -69,6 +69,22 @@ def test_a_local_function_is_marked() -> None:
     assert "x-styx-local" not in paths["/v1/own/{key}/give"]["post"]
 
 
+def test_a_contended_function_is_marked() -> None:
+    operator = Operator("queue")
+
+    @operator.register(contended=True)
+    async def take(ctx: Context) -> None:
+        """In everybody's way."""
+
+    @operator.register
+    async def put(ctx: Context) -> None:
+        """Not."""
+
+    paths: Any = openapi(App("marked", [operator]))["paths"]
+    assert paths["/v1/queue/{key}/take"]["post"]["x-styx-contended"] is True
+    assert "x-styx-contended" not in paths["/v1/queue/{key}/put"]["post"]
+
+
 def test_both_forms_of_arguments() -> None:
     body = operation("/v1/shelf/{key}/add")["requestBody"]
     positional, keyword = body["content"]["application/json"]["schema"]["anyOf"]

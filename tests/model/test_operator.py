@@ -134,10 +134,17 @@ def test_what_is_read_only_need_not_be_local() -> None:
         Operator("account").register(read_only=True, local=True)
 
 
+@pytest.mark.parametrize("other", ["read_only", "local"])
+def test_what_runs_once_anyway_need_not_be_contended(other: str) -> None:
+    with pytest.raises(ConfigurationError, match="with contended= or with read_only= or local=, not with both"):
+        Operator("account").register(contended=True, **{other: True})
+
+
+@pytest.mark.parametrize("hint", ["read_only", "local", "contended"])
 @pytest.mark.parametrize("value", [None, 1, "yes"])
-def test_a_hint_is_true_or_false(value: Any) -> None:
-    with pytest.raises(ConfigurationError, match="'account': read_only= of register is True or False, got"):
-        Operator("account").register(read_only=value)
+def test_a_hint_is_true_or_false(hint: str, value: Any) -> None:
+    with pytest.raises(ConfigurationError, match=f"'account': {hint}= of register is True or False, got"):
+        Operator("account").register(**{hint: value})
 
 
 def test_nothing_is_registered_instead_of_a_function() -> None:

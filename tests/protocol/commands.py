@@ -125,11 +125,11 @@ class Session:
 
 
 def request(cluster: Cluster, rest: str, function: str = "run") -> None:
-    match = re.fullmatch(r"(\S+) (\S+?)( local)?(?: once=(\S+))?: (.+)", rest)
-    assert match is not None, f"request ID KEY [local] [once=KEY]: SCRIPT, not {rest!r}"
-    request_id, key, local, once, script = match.groups()
+    match = re.fullmatch(r"(\S+) (\S+?)(?: (local|contended))?(?: once=(\S+))?: (.+)", rest)
+    assert match is not None, f"request ID KEY [local | contended] [once=KEY]: SCRIPT, not {rest!r}"
+    request_id, key, kind, once, script = match.groups()
     slot = slot_digit(key)
-    function = "near" if local else function
+    function = {"local": "near", "contended": "hot"}.get(kind, function)
     cluster.storage.append_request(slot, script_request(request_id, key, script, once or "", function))
     cluster.feed(slot)
 

@@ -125,6 +125,12 @@ async def near(ctx: Context, script: str) -> int:
     return await _Interpreter(ctx, script, near).run(parse(script), 0)
 
 
+@entity.register(contended=True)
+async def hot(ctx: Context, script: str) -> int:
+    """As `run`, left to the lock phase."""
+    return await _Interpreter(ctx, script, run).run(parse(script), 0)
+
+
 @entity.register(read_only=True)
 async def look(ctx: Context, script: str) -> int:
     """Runs a script that only reads on this entity."""
@@ -170,6 +176,7 @@ def version(kind: str, bound: int) -> App:
         )
     choosy.register(run)
     choosy.register(local=True)(near)
+    choosy.register(contended=True)(hot)
     choosy.register(read_only=True)(look)
     return App("scripted", [choosy])
 

@@ -17,7 +17,15 @@ from msgspec.structs import replace
 from proof.simulation import SimulationFailure, random_plan, simulate
 
 SEEDS_MAX = 400
-ONLY_IF_ASKED: Final = {"links": 0.0, "laters": 0.0, "emits": 0.0, "lives": 0.0, "crons": False, "ingests": 0.0}
+ONLY_IF_ASKED: Final = {
+    "links": 0.0,
+    "laters": 0.0,
+    "emits": 0.0,
+    "lives": 0.0,
+    "crons": False,
+    "ingests": 0.0,
+    "contended": 0.0,
+}
 """What no plan has unless the mutation asks for it: it makes each seed dearer, and hides what else goes on."""
 CRASHES: Final = AttributeError, TypeError, NameError
 """What a mutation raises that names something the product no longer has, or calls it in another way."""

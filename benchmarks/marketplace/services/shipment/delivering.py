@@ -24,7 +24,7 @@ from benchmarks.marketplace.values import PackageStatus, ShipmentStatus
 from styx import Context
 
 
-@queue.register
+@queue.register(contended=True)
 async def update_delivery(ctx: Context, tid: str) -> DeliveryResult:
     """Delivers; `tid` is only given back."""
     found = await oldest(ctx)
