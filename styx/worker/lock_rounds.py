@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
+from styx.model.limits import PATCH_ROUNDS_MAX
 from styx.protocol.frames import Failure, Patch
 from styx.protocol.messages import LockDecision
 from styx.worker.changed_call import ChangedCall, changed_call
@@ -146,8 +147,8 @@ class LockRounds:
         carried = root.tid in self._verdicts and failure is None
         if carried or (failure is not None and failure.deviation):
             # A contended function that aborts in what it calls, or makes an external call, is carried from its first
-            # run however many run beside it.
-            self.crowded += not _is_first_run(root)
+            # run however many run beside it; but many rounds cost all of them the more, the more there are.
+            self.crowded += self.number > PATCH_ROUNDS_MAX or not _is_first_run(root)
             root.sequential |= root.collided
             root.carried += 1
             self.carried.append(root)
