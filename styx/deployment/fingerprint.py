@@ -13,7 +13,7 @@ import hashlib
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from msgspec import NODEFAULT, UNSET
 from msgspec import inspect as msgspec_inspect
 
 from styx.model.app import App
+from styx.model.function_spec import FunctionSpec
 from styx.model.ingest import Ingest
 from styx.model.inlet import Inlet
 from styx.schema.description import describe, routing_table
@@ -48,12 +49,12 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
     for name, operator in sorted(app.operators.items()):
         digest.update(_encode((name, type_shape(operator.state_type), operator.migration is not None)))
         # A hint decides a transaction's place and outcome, and may be computed: no source shows it then.
-        digest.update(_encode([(each, operator.functions[each].hints) for each in sorted(operator.functions)]))
+        digest.update(_encode([(each, _told(operator.functions[each])) for each in sorted(operator.functions)]))
         if operator.ttl_us:  # an app without one keeps the digest that it has
             digest.update(_encode(operator.ttl_us))
         on_partitions = operator.partitions.functions
         if on_partitions:  # likewise
-            digest.update(_encode([(each, on_partitions[each].hints) for each in sorted(on_partitions)]))
+            digest.update(_encode([(each, _told(on_partitions[each])) for each in sorted(on_partitions)]))
         if operator.crons:  # likewise
             digest.update(_encode([operator.crons[place] for place in sorted(operator.crons, key=str)]))
     _add_declared(digest.update, app)
@@ -67,6 +68,12 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
     for function in [*_functions(app), *_migrations(app)]:
         _add(digest.update, function, sourceless, seen)
     return digest.hexdigest()
+
+
+def _told(function: FunctionSpec) -> Sequence[bool]:
+    """The hints of a function. Without `contended` where it is not given: such an app keeps the digest that it has."""
+    hints = function.hints
+    return hints if hints.contended else hints[:2]
 
 
 def _add_declared(update: Callable[[bytes], object], app: App) -> None:

@@ -14,7 +14,7 @@ class Family(NamedTuple):
 
 TRANSACTIONS: Final = Family("styx_transactions_total", "Replies given, by outcome.")
 CALLS: Final = Family("styx_calls_total", "Functions run in the execution step, the requests' own included.")
-LOCKED: Final = Family("styx_lock_phase_transactions_total", "Transactions run again in a lock phase.")
+LOCKED: Final = Family("styx_lock_phase_transactions_total", "Transactions run in a lock phase.")
 CARRIED: Final = Family("styx_carried_transactions_total", "Transactions that left their epoch unfinished.")
 CARRIED_AGAIN: Final = Family("styx_carried_again_total", "Carries of a transaction after its second, by function.")
 LEFT: Final = Family("styx_left_slot_transactions_total", "Transactions that left the slot of their local function.")

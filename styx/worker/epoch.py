@@ -306,7 +306,7 @@ class Epoch:
         locked = [root for root in self._executor.roots_in_order() if root.tid in self._locked]
         self._end([root for root in locked if locks.end(root)], 2)
         self._generation.intake.carried += locks.carried
-        self._carried = len(locks.carried)
+        self._carried = locks.crowded
         if self._local is None:
             self._close(decision)
         else:

@@ -147,6 +147,8 @@ class SlotLockPhase:
                     self._graph(footprint).several |= not first.synchronous  # otherwise that was no attempt
             if outcome is None:
                 outcome = self._run_alone(footprint) or self._run_in_general(footprint)
+                # More functions than in the execution step, in which a contended one was not at all.
+                invocations -= max(0, len(graphs[tid].touched) - (len(footprint.invocations) or 1))
             if again:
                 changed.compare(outcomes.get(tid, NOT_RUN).writes, outcome.writes)
             outcomes[tid] = outcome

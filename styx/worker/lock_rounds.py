@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
+from styx.model.limits import PATCH_ROUNDS_MAX
 from styx.protocol.frames import Failure, Patch
 from styx.protocol.messages import LockDecision
 from styx.worker.changed_call import ChangedCall, changed_call
@@ -26,6 +27,7 @@ class LockRounds:
     `unlocked` take no part: they are carried into the next epoch.
 
     `patched` are the transactions that sent patches in this round. Those for slots of other workers are in `outgoing`.
+    `crowded` counts those of the `carried` that could have ended here with fewer beside them.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class LockRounds:
     ) -> None:
         self.number = 0
         self.carried: list[RootTransaction] = []
+        self.crowded = 0
         self.patched: list[int] = []
         self.outgoing: list[Patch] = []
         self._newcomer = newcomer
@@ -143,6 +146,9 @@ class LockRounds:
         failure = self._verdicts.get(root.tid, outcome.failure)
         carried = root.tid in self._verdicts and failure is None
         if carried or (failure is not None and failure.deviation):
+            # A contended function that aborts in what it calls, or makes an external call, is carried from its first
+            # run however many run beside it; but many rounds cost all of them the more, the more there are.
+            self.crowded += self.number > PATCH_ROUNDS_MAX or not _is_first_run(root)
             root.sequential |= root.collided
             root.carried += 1
             self.carried.append(root)
@@ -172,3 +178,8 @@ class LockRounds:
             path, index = min(patched)
             return changed_call(self._slots[index].footprints[tid], path)
         return None if first is None or at is None else changed_call(at, first.position)
+
+
+def _is_first_run(root: RootTransaction) -> bool:
+    """Whether the transaction was left to the lock phase (`Executor.begin`)."""
+    return root.function is not None and root.function.contended and not root.sequential

@@ -14,7 +14,7 @@ import pydantic
 import pytest
 
 from styx import App, Context, Operator, Retry
-from styx.deployment.fingerprint import fingerprint, type_shape
+from styx.deployment.fingerprint import _told, fingerprint, type_shape
 from styx.deployment.package import _fingerprint as package_fingerprint
 from styx.schema.description import describe
 
@@ -74,19 +74,26 @@ def test_types_that_read_alike() -> None:
 def test_a_hint_that_no_source_shows() -> None:
     """It may be computed, and decides where a replay's transactions stand."""
 
-    def app(read_only: bool) -> App:
-        thing = Operator("thing")
-
-        @thing.register(read_only=read_only)
-        async def look(ctx: Context) -> None: ...
-
-        return App("one", [thing])
-
     modules = {__name__}
-    assert fingerprint(app(True), modules) == fingerprint(app(True), modules)
-    assert fingerprint(app(True), modules) != fingerprint(app(False), modules)
-    packed = [package_fingerprint(describe(app(each)), modules, b"") for each in (True, True, False)]
-    assert packed[0] == packed[1] != packed[2]
+    given: list[dict[str, bool]] = [{}, {"read_only": True}, {"local": True}, {"contended": True}]
+    assert fingerprint(_hinted(read_only=True), modules) == fingerprint(_hinted(read_only=True), modules)
+    assert len({fingerprint(_hinted(**each), modules) for each in given}) == len(given)
+    packed = [package_fingerprint(describe(_hinted(**each)), modules, b"") for each in (*given, {})]
+    assert len(set(packed)) == len(given)
+    assert packed[0] == packed[-1]
+
+
+def test_an_app_without_contended_functions_keeps_the_digest_that_it_has() -> None:
+    """A release that knew only the two other hints has recorded it. Another digest would say that the code changed."""
+    given: list[dict[str, bool]] = [{}, {"read_only": True}, {"local": True}]
+    functions = [_hinted(**each).operators["thing"].functions["nothing"] for each in given]
+    assert [_told(each) for each in functions] == [(False, False), (True, False), (False, True)]
+
+
+def _hinted(**hints: bool) -> App:
+    thing = Operator("thing")
+    thing.register(**hints)(nothing)
+    return App("one", [thing])
 
 
 def test_a_cron_that_no_source_shows() -> None:

@@ -12,7 +12,7 @@ from styx.worker.executor import Executor
 from styx.worker.footprint import Footprint
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot
-from tests.protocol.scripted_app import app, entity, run, slot_digit
+from tests.protocol.scripted_app import app, entity, hot, run, slot_digit
 
 OPERATOR = entity.name
 
@@ -29,9 +29,16 @@ class Execution:
         for key, number in (state or {}).items():
             self.slots[slot_digit(key)].state.table(OPERATOR).commit(-1, {key: encode_strict(number)})
 
-    def run(self, transactions: dict[int, tuple[str, str]], sequential: frozenset[int] = frozenset()) -> None:
-        """Executes them all to their ends."""
-        roots = [scripted_root(tid, key, script) for tid, (key, script) in transactions.items()]
+    def run(
+        self,
+        transactions: dict[int, tuple[str, str]],
+        sequential: frozenset[int] = frozenset(),
+        contended: frozenset[int] = frozenset(),
+    ) -> None:
+        """Executes them all to their ends; those of a contended function end before they have begun."""
+        roots = [
+            scripted_root(tid, key, script, contended=tid in contended) for tid, (key, script) in transactions.items()
+        ]
         for root in roots:
             root.sequential = root.tid in sequential
         self.executor.begin(0, roots)
@@ -57,8 +64,8 @@ class Execution:
         return {key: int(decode_plain(data)) for state in states for (_, key), data in state.items()}
 
 
-def scripted_root(tid: int, key: str, script: str) -> RootTransaction:
-    function = app.resolve(OPERATOR, run)
+def scripted_root(tid: int, key: str, script: str, contended: bool = False) -> RootTransaction:
+    function = app.resolve(OPERATOR, hot if contended else run)
     return RootTransaction(tid, slot_digit(key), 0, 0, b"", f"r{tid}", 0, function, key, encode_strict([script]))
 
 

@@ -15,13 +15,15 @@ from msgspec.structs import replace
 from benchmarks.micro.engine_loop import EngineLoop
 from proof.chaos_app import app as chaos_app
 from proof.random_requests import Profile, random_request
-from styx.messages import encode_request
+from styx.messages import decode_reply, encode_request
 from styx.model.limits import PATCH_ROUNDS_MAX, Limits
 from styx.model.request import AppRouter
 from styx.worker.intake import Intake
 from styx.worker.pressure import CARRIED_SHARE, ROUND_TRANSACTIONS, Pressure
 from styx.worker.root import RootTransaction
 from tests.plain_form import plain_form
+from tests.protocol import scripted_app
+from tests.protocol.cluster import script_request
 from tests.worker.test_intake import arrivals, counts, intake
 
 pytestmark = plain_form
@@ -277,3 +279,32 @@ def test_an_engine_tells_how_many_of_each_epoch_ended_and_how_many_its_lock_phas
     assert sum(carried for _, carried, *_ in told) > 0
     assert any(rounds > 1 for *_, rounds in told)
     assert told[-1][1:3] == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("script", "limits"),
+    [
+        pytest.param("add 1; ask {}1 (fail now)", Limits(), id="aborts in what it calls"),
+        pytest.param(
+            "add 1; send {}1 (); send b1 (); send c1 (); send d1 ()", Limits(invocations_max=24), id="calls much"
+        ),
+    ],
+)
+def test_a_contended_function_that_is_carried_from_its_first_run_makes_no_epoch_smaller(
+    script: str, limits: Limits
+) -> None:
+    """With fewer beside it, it would have been carried as well. All that shares its epochs would pay for it."""
+    engine = EngineLoop(scripted_app.app, limits=limits)
+    requests = [
+        script_request(f"r{n}", f"k{n}0", script.format(f"k{n}"), "", scripted_app.hot.__name__)
+        if n % 3 == 0
+        else script_request(f"r{n}", f"k{n}0", "add 1", "")
+        for n in range(600)
+    ]
+    engine.run([(scripted_app.slot_digit(each.key), encode_request(each)) for each in requests])
+    replies = [decode_reply(each) for each in engine.replies]
+    assert len(replies) == 600
+    carried = {reply.request_id: reply for reply in replies if int(reply.request_id[1:]) % 3 == 0}
+    assert any(reply.phase != 2 for reply in carried.values()), "nothing was carried"
+    # The first epochs of a generation are small: 32, 64, 128, and so on.
+    assert len({reply.epoch for reply in replies}) <= 8

@@ -20,7 +20,8 @@ from styx.values.codec import encode_strict
 from styx.worker.executor import Executor
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot
-from tests.worker.execution import Execution, scripted_root
+from styx.worker.validation import conflicts
+from tests.worker.execution import OPERATOR, Execution, scripted_root, written_by
 
 
 def test_a_transaction_is_done_when_all_its_branches_are() -> None:
@@ -278,6 +279,26 @@ def test_an_epochs_end_leaves_the_garbage_collector_nothing_to_find() -> None:
         assert len(gc.get_objects()) < objects + 10, "circles that the collector does not see"
     finally:
         gc.enable()
+
+
+def test_a_contended_function_is_left_to_the_lock_phase_and_is_in_nobodys_way() -> None:
+    execution = Execution(1, {"a0": 5})
+    execution.run(
+        {1: ("a0", "add 1; send b0 (add 1)"), 2: ("a0", "get; put it"), 3: ("a0", "get")}, contended=frozenset({1, 3})
+    )
+    assert [execution.root(tid).collided for tid in (1, 2, 3)] == [True, False, True]
+    assert all(execution.root(tid).done for tid in (1, 2, 3))
+    assert execution.executor.calls == 1
+    assert execution.result(2) == 5
+    assert execution.footprint(1).invocations[0]._calls is None, "it has run"
+    assert conflicts(execution.slots[0], ()) == []
+
+
+def test_a_contended_function_in_sequence_runs_like_any_other() -> None:
+    execution = Execution(2, {"a0": 5})
+    execution.run({1: ("a0", "add 1; send b1 (add 1)")}, sequential=frozenset({1}), contended=frozenset({1}))
+    assert (execution.root(1).collided, execution.root(1).count, execution.result(1)) == (False, 2, 6)
+    assert written_by(execution.slots[1], 1) == {(OPERATOR, "b1")}
 
 
 def test_an_epoch_must_be_over_before_the_next_begins() -> None:

@@ -149,6 +149,21 @@ def test_a_round_runs_in_slices_and_ends_the_same() -> None:
     assert sliced.run(5) == 5, "a round that is over takes nothing of a slice"
 
 
+def test_a_slice_counts_what_ran_in_the_lock_phase_alone() -> None:
+    """A contended function has run nothing before, so nothing else says how long it takes."""
+    transactions = {tid: (f"{chr(96 + tid)}0", "; ".join(["send z0 (add 1)"] * 30)) for tid in range(1, 9)}
+    execution = Execution(1)
+    execution.run(transactions, contended=frozenset(transactions))
+    lock = SlotLockPhase(execution.slots[0], transactions.keys(), (), Running())
+    slices = 0
+    while not lock.done:
+        lock.run(62)
+        slices += 1
+    assert slices == 4
+    lock.commit()
+    assert execution.numbers()["z0"] == 240
+
+
 def test_a_query_runs_again_only_if_a_row_of_its_range_is_another_one() -> None:
     transactions = {
         1: ("a0", "row 1 5; send b1 (add 1)"),
