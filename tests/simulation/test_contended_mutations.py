@@ -155,6 +155,7 @@ MUTATIONS: list[tuple[Mutation, dict[str, Any]]] = [
 ]
 
 NOTICED_BY: dict[Mutation, int] = {
+    what_was_carried_is_left_to_the_lock_phase_again_behind_a_snapshot: 19,
     it_runs_in_the_execution_step_too: 3,
     its_calls_are_counted_from_where_nothing_is_left: 1,
     its_first_call_tells_nobody_that_other_slots_take_part: 18,
