@@ -13,7 +13,7 @@ import pytest
 
 from proof.random_requests import CONTENDED
 from proof.simulation.plan import Fault
-from styx.worker import epoch, lock_phase, lock_rounds
+from styx.worker import call_graph, epoch, lock_phase, lock_rounds
 from styx.worker.executor import Executor
 from styx.worker.intake import Intake
 from tests.plain_form import plain_form
@@ -125,12 +125,12 @@ def what_was_carried_is_left_to_the_lock_phase_again_behind_a_snapshot(patch: py
 
 def its_calls_are_counted_from_where_nothing_is_left(patch: pytest.MonkeyPatch) -> None:
     """Each slot may make as many calls as all of them together."""
-    original = lock_phase.CallGraph.__init__
+    original = call_graph.CallGraph.__init__
 
     def init(self: Any, footprint: Any, growth: int) -> None:
         original(self, footprint, footprint.limits.invocations_max)
 
-    patch.setattr(lock_phase.CallGraph, "__init__", init)
+    patch.setattr(call_graph.CallGraph, "__init__", init)
 
 
 def its_first_call_tells_nobody_that_other_slots_take_part(patch: pytest.MonkeyPatch) -> None:
@@ -155,6 +155,7 @@ MUTATIONS: list[tuple[Mutation, dict[str, Any]]] = [
 ]
 
 NOTICED_BY: dict[Mutation, int] = {
+    what_was_carried_is_left_to_the_lock_phase_again_behind_a_snapshot: 19,
     it_runs_in_the_execution_step_too: 3,
     its_calls_are_counted_from_where_nothing_is_left: 1,
     its_first_call_tells_nobody_that_other_slots_take_part: 18,

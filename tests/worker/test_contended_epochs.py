@@ -301,7 +301,7 @@ def test_a_contended_function_that_is_carried_from_its_first_run_makes_no_epoch_
         else script_request(f"r{n}", f"k{n}0", "add 1", "")
         for n in range(600)
     ]
-    engine.run([(scripted_app.slot_digit(each.key), encode_request(each)) for each in requests])
+    engine.run([(scripted_app.slot_digit(str(each.key)), encode_request(each)) for each in requests])
     replies = [decode_reply(each) for each in engine.replies]
     assert len(replies) == 600
     carried = {reply.request_id: reply for reply in replies if int(reply.request_id[1:]) % 3 == 0}
