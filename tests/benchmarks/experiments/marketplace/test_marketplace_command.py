@@ -157,11 +157,16 @@ def test_an_experiment_in_miniature(name: str, words: list[str], charts: list[st
     assert main(["marketplace", name, *SHORT, *words, *small]) == OK
     report = json.loads((tmp_path / f"marketplace-{name}.json").read_text("utf-8"))
     assert all(each["rate"][0] > 0 for each in report["found"])
-    assert all(step["result"]["audit"]["violations"] == [] for step in report["steps"])
+    results = [msgspec.convert(step["result"], Result) for step in report["steps"]]
+    assert all(each.audit is not None and each.audit.violations == [] for each in results)
     assert all("<svg" in (tmp_path / f"marketplace-{chart}.svg").read_text("utf-8") for chart in charts)
     if name == "replication":
-        ran = [step["result"]["settings"]["application"]["replication"] for step in report["steps"]]
-        assert ran == ["eventual", "object", "seller", "together"]
+        assert [each.settings["application"]["replication"] for each in results] == [
+            "eventual",
+            "object",
+            "seller",
+            "together",
+        ]
 
 
 @pytest.mark.slow
