@@ -17,11 +17,6 @@ class Setting(NamedTuple):
     words: str = ""
     variables: str = ""
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """The variables by name."""
-        return dict(word.split("=", 1) for word in self.variables.split())
-
 
 class Numbers(NamedTuple):
     """What an experiment goes through: each number, from `least` to `most`, is given to `option` of the command.
@@ -37,7 +32,7 @@ class Numbers(NamedTuple):
 
 class Experiment(NamedTuple):
     """Each of the `settings` is measured at each of the `numbers`, and the first one is what the others are compared
-    with. `words` are the options of all.
+    with. `words` and `variables` are those of all settings.
 
     `apart` is a kind of transaction that some settings lack: the rate and the processor time that are compared are
     those of the others. `by_kind`: latencies are shown for each kind of transaction. `dies`: a worker is killed.
@@ -47,6 +42,7 @@ class Experiment(NamedTuple):
     settings: tuple[Setting, ...]
     words: str = ""
     numbers: Numbers | None = None
+    variables: str = ""
     workload: str = "marketplace"
     on: str = EMBEDDED
     apart: str = ""

@@ -33,6 +33,12 @@ class Cell(NamedTuple):
         numbers = self.experiment.numbers
         return self.setting.name if numbers is None else f"{self.setting.name}, {numbers.label} {self.number:g}"
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables of the experiment and the setting, by name."""
+        words = f"{self.experiment.variables} {self.setting.variables}".split()
+        return dict(word.split("=", 1) for word in words)
+
 
 def words_of(
     cell: Cell, common: Common, options: argparse.Namespace, more: Sequence[str] = (), *, closed: bool = True
@@ -68,7 +74,7 @@ async def measure_step(
     words = words_of(cell, bench.common, options, more, closed=closed)
 
     async def once() -> Result:
-        result = await driven(cell.experiment.workload, words, cell.setting.environment)
+        result = await driven(cell.experiment.workload, words, cell.environment)
         bench.steps.append(Step(subject=cell.name, result=result))
         return result
 

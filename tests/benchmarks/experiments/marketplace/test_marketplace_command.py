@@ -58,6 +58,7 @@ def test_numbers_are_those_that_are_asked_for(tmp_path: Path, monkeypatch: pytes
     words = ["--numbers", "1.2,0", "--runs", "1", "--out", str(tmp_path)]
     assert main(["marketplace", "vmodb-skew", *words]) == OK
     assert [words[-2:] for _, words, _ in asked] == [["--seller-zipf", number] for number in ("0", "0", "1.2", "1.2")]
+    assert {environment["MARKETPLACE_PAYMENT"] for _, _, environment in asked} == {"together"}, "as in the paper"
     assert ["--without" in words for _, words, _ in asked] == [True, False, True, False]
     assert {path.name for path in tmp_path.glob("*.svg")} == {
         "marketplace-vmodb-skew.svg",
