@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from benchmarks.driver.result import Result
-from benchmarks.experiments.bench import Bench, Step
+from benchmarks.experiments.bench import Bench, Step, StepFailed
 from benchmarks.experiments.marketplace.driven import driven
 from benchmarks.experiments.marketplace.experiment import CLUSTER, Experiment, Setting
 from benchmarks.experiments.settings import Common
@@ -70,7 +70,9 @@ def words_of(
 async def measure_step(
     bench: Bench, options: argparse.Namespace, cell: Cell, more: Sequence[str] = (), *, closed: bool = True
 ) -> Result:
-    """Runs it, and again if the machine was in a slow phase. Raises `StepFailed` and `ConfigurationError`."""
+    """Runs it, and again if the machine was in a slow phase. Raises `StepFailed`, also if nothing was answered within
+    the window, and `ConfigurationError`.
+    """
     words = words_of(cell, bench.common, options, more, closed=closed)
 
     async def once() -> Result:
@@ -80,4 +82,6 @@ async def measure_step(
 
     result = await bench.quiet(partial(once))
     bench.say(f"{cell.name}: {result.throughput:.4g}/s, {shown(result)}")
+    if not result.throughput:
+        raise StepFailed(f"{cell.name}: nothing was answered in {result.plan.duration_s:g} s; use a longer --window")
     return result

@@ -81,6 +81,15 @@ def test_a_run_that_fails_ends_the_experiment_with_what_there_is(
     assert report["failed"] == "the audit found: ATOM"
 
 
+def test_a_window_without_an_answer_is_no_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretend(monkeypatch, lambda _: run_of(0))
+    assert main(["marketplace", "logging", "--out", str(tmp_path)]) == FAILED
+    assert "use a longer --window" in capsys.readouterr().err
+    assert found_in(tmp_path, "logging") == []
+
+
 def crashing(words: Sequence[str]) -> Result:
     if "--kill-worker" not in words:
         return run_of(50, checkout=10)
