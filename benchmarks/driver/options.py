@@ -67,6 +67,13 @@ def add_deployment_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where an embedded engine keeps its data (default: a temporary directory)",
     )
+    add("--in-memory", action="store_true", help="an embedded engine writes no files, and loses all with its process")
+    add(
+        "--epoch-transactions",
+        type=int,
+        metavar="N",
+        help="transactions of one epoch of an embedded engine at most (default: the engine's own limit)",
+    )
     add("--app-name", metavar="NAME", help="what the app is called at kafka:// (default: its own name)")
     add(
         "--pid",
@@ -333,9 +340,21 @@ def check(options: argparse.Namespace) -> None:
         raise ConfigurationError("--gateway needs --on cluster; a gateway that runs already is --on http://HOST:PORT")
     if options.data_dir is not None and options.on != "embedded":
         raise ConfigurationError("--data-dir is an embedded engine's: it does not go with --on")
+    _check_embedded(options)
     if hasattr(options, "kill_worker"):
         _fill_in_patience(options)
     _check_values(options)
+
+
+def _check_embedded(options: argparse.Namespace) -> None:
+    """Checks the options of the engine itself, which only an embedded one takes from here."""
+    for name, given in (("in-memory", options.in_memory), ("epoch-transactions", options.epoch_transactions)):
+        if given and options.on != "embedded":
+            raise ConfigurationError(f"--{name} is an embedded engine's: it does not go with --on {options.on}")
+    if options.in_memory and options.data_dir is not None:
+        raise ConfigurationError("--in-memory writes nothing: it does not go with --data-dir")
+    if options.epoch_transactions is not None and options.epoch_transactions < 1:
+        raise ConfigurationError(f"--epoch-transactions is a number from 1 on, got {options.epoch_transactions}")
 
 
 def _check_values(options: argparse.Namespace) -> None:

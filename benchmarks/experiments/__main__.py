@@ -24,6 +24,9 @@ EXPERIMENTS: Final = {
     "recovery": Experiment("recovery", "latency over time around a worker's death and replacement"),
     "breakdown": Experiment("breakdown", "where a transaction's time goes"),
     "workloads": Experiment("workloads", "functions, messages, processor time and latency of each kind of transaction"),
+    "marketplace": Experiment(
+        "marketplace.command", "Online Marketplace as in the papers: settings side by side, a crash, and TPC-C"
+    ),
     "targets": Experiment("targets.command", "the ratios that are to hold, each against its target"),
 }
 _PROGRAM: Final = "python -m benchmarks.experiments"

@@ -23,7 +23,15 @@ def deployed(
     on = options.on
     if on == "embedded":
         app = workload.app if lossy is None else lossy.app
-        return embedded(app, options.data_dir, options.slots, options.snapshot_interval, options.in_flight)
+        return embedded(
+            app,
+            options.data_dir,
+            options.slots,
+            options.snapshot_interval,
+            options.in_flight,
+            in_memory=options.in_memory,
+            epoch_transactions=options.epoch_transactions,
+        )
     if on == "cluster":
         shape = ClusterShape(options.workers, options.slots, options.snapshot_interval, options.gateway)
         return own_cluster(workload.app_target, workload.app.name, shape)

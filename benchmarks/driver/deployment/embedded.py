@@ -10,6 +10,9 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 import styx
 from benchmarks.driver.deployment.base import Deployment
@@ -26,19 +29,36 @@ ROLE = "engine and client"
 
 @asynccontextmanager
 async def embedded(
-    app: App, data_dir: Path | None, n_slots: int, snapshot_interval_s: float, in_flight_max: int
+    app: App,
+    data_dir: Path | None,
+    n_slots: int,
+    snapshot_interval_s: float,
+    in_flight_max: int,
+    *,
+    in_memory: bool = False,
+    epoch_transactions: int | None = None,
 ) -> AsyncIterator[Deployment]:
-    """An engine with its data in `data_dir`, or in a temporary directory if that is None. Raises the errors of
+    """An engine with its data in `data_dir`, in a temporary directory if that is None, or nowhere if it is `in_memory`.
+    An epoch of it has `epoch_transactions` at most, None for the engine's own limit. Raises the errors of
     `styx.embedded`.
     """
+    limits = Limits(in_flight_max=in_flight_max + 1)
+    facts: dict[str, Any] = {"kind": "embedded", "slots": n_slots, "snapshot interval s": snapshot_interval_s}
+    if epoch_transactions is not None:
+        limits = msgspec.structs.replace(limits, epoch_transactions_max=epoch_transactions)
+        facts["epoch transactions"] = epoch_transactions
+    if in_memory:
+        facts["in memory"] = True
     with ExitStack() as stack:
-        place = data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="styx-benchmark-")))
+        place = data_dir
+        if place is None and not in_memory:
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="styx-benchmark-")))
         async with styx.embedded(
             app,
             place,
             n_slots=n_slots,
             snapshot_interval=snapshot_interval_s,
-            limits=Limits(in_flight_max=in_flight_max + 1),
+            limits=limits,
         ) as client:
             tune_collector()
             stack.callback(sys.setswitchinterval, sys.getswitchinterval())
@@ -48,7 +68,7 @@ async def embedded(
                 return ClientTarget(lambda: client, timeout_s)
 
             yield Deployment(
-                facts={"kind": "embedded", "slots": n_slots, "snapshot interval s": snapshot_interval_s},
+                facts=facts,
                 open_client=lambda: nullcontext(client),
                 pids=lambda: {ROLE: [os.getpid()]},
                 own=Own(ROLE, client.engine.metrics),

@@ -44,6 +44,9 @@ class Settings:
     product_zipf: float | None = setting(
         None, "the same of a seller's products (default: the mix's)", kind=float, metavar="EXPONENT"
     )
+    without: str = setting(
+        "", "a kind of transaction that is left out of the mix, such as dashboard (default: none)", metavar="KIND"
+    )
     abandoned: float | None = share(None, "of the carts: those that are never checked out (default: the mix's)")
     resent: float = share(0.0, "of the checkouts: those that are sent twice, at once (default %(default)s)")
     dashboards_kept: float = share(
@@ -68,7 +71,9 @@ class Settings:
             good = value is None or 0 <= value <= STEEPEST
             require(good, f"--{name.replace('_', '-')} is an exponent from 0 to {STEEPEST:g}, got {value}")
         require(self.epoch > 0, f"--epoch is a number of seconds above 0, got {self.epoch}")
-        read_mix(self.mix)
+        planned = read_mix(self.mix).planned
+        known = not self.without or {self.without} < {*planned}
+        require(known, f"--without leaves one of several kinds out; {self.mix} has {', '.join(planned)}")
 
     @cached_property
     def mixed(self) -> Mix:
@@ -79,6 +84,7 @@ class Settings:
         skew = {name: value for name, value in zipfs.items() if value is not None}
         return msgspec.structs.replace(
             mix,
+            shares={kind: share for kind, share in mix.shares.items() if kind.value != self.without},
             carts=msgspec.structs.replace(mix.carts, **carts),
             skew=msgspec.structs.replace(mix.skew, **skew),
         )

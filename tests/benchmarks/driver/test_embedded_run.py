@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,24 @@ def test_a_run_counts_every_request_and_passes_its_audit(tmp_path: Path) -> None
     assert result.duplicated is None
     assert result.roles["engine and client"].cpu_s > 0
     assert result.settings == {"forget": 0}
+
+
+def test_an_engine_in_memory_writes_no_files_and_epochs_are_as_small_as_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_directory(**_: str) -> None:
+        raise AssertionError("a directory was made")
+
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", no_directory)
+    out = tmp_path / "result.json"
+    small = ["--in-memory", "--epoch-transactions", "3", "--concurrency", "40"]
+    assert command("run", *small, *SHORT, "--out", str(out)) == OK
+    result = read(out)
+    assert isinstance(result, Result)
+    counted = result.counters["engine and client"]
+    answered = sum(value for name, value in counted.items() if name.startswith("styx_transactions_total"))
+    assert 1 < answered / counted["styx_epochs_total"] <= 3
+    assert (result.deployment["in memory"], result.deployment["epoch transactions"]) == (True, 3)
 
 
 def test_an_audit_that_fails_fails_the_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,6 +87,12 @@ def test_options_stand_above_the_file() -> None:
     assert Settings(mix="b", product_zipf=0.0).mixed.skew.products == 0
 
 
+def test_a_kind_is_left_out_and_the_others_have_its_share() -> None:
+    assert Settings(mix="vmodb", without="dashboard").mixed.planned == pytest.approx(
+        {"checkout": 7 / 9, "price": 1 / 9, "replace": 1 / 9}
+    )
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -98,6 +104,8 @@ def test_options_stand_above_the_file() -> None:
         ({"seller_zipf": 4.0}, "--seller-zipf is an exponent from 0 to 3, got 4.0"),
         ({"epoch": float("nan")}, "--epoch is a number of seconds above 0"),
         ({"mix": "nowhere"}, "there is no mix nowhere"),
+        ({"mix": "vmodb", "without": "delivery"}, "--without leaves .* vmodb has checkout, dashboard, price, replace"),
+        ({"mix": "checkout-only", "without": "checkout"}, "--without leaves one of several kinds out"),
     ],
 )
 def test_options_that_cannot_be_are_refused(wrong: dict[str, object], message: str) -> None:
