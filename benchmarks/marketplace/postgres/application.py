@@ -56,14 +56,13 @@ async def _connected(app: FastAPI) -> AsyncIterator[None]:
 async def add_item(customer_id: int, request: Request) -> Response:
     """See `benchmarks.marketplace.services.cart.filling.add_item`."""
     (item,) = _item_of(await request.body())
-    values = msgspec.structs.astuple(item)
     try:
-        await serialized(request.app.state.pool, statements.ADD_ITEM, customer_id, *values)
+        await serialized(request.app.state.pool, statements.ADD_ITEM, customer_id, *msgspec.structs.astuple(item))
     except asyncpg.CheckViolationError as error:
         if error.constraint_name != statements.CART_IS_FULL:
             raise
         raise CartFull(f"the cart of customer {customer_id} has the most products") from None
-    return _answer(CartItemRow(*values, item.unit_price))
+    return _answer(CartItemRow(**msgspec.structs.asdict(item), added_price=item.unit_price))
 
 
 async def seal(customer_id: int, request: Request) -> Response:

@@ -30,6 +30,11 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 """The columns that a table has before those of ours, for the key of the entity. The rows of stock and counts have it
 themselves.
 """
+_FOR_THE_CHECK: Final = """
+CREATE TABLE stock_loaded AS TABLE stock_items;
+CREATE VIEW new_orders AS SELECT * FROM orders WHERE checkout_id NOT LIKE 'preloaded-%';
+CREATE VIEW new_checkouts AS SELECT * FROM checkouts WHERE checkout_id NOT LIKE 'preloaded-%' AND order_id IS NOT NULL;
+"""
 _CLEAR: Final = "DROP SCHEMA public CASCADE; CREATE SCHEMA public"
 _LAST_ORDERS: Final = """
 UPDATE counts SET last_order_id = last.order_id
@@ -51,6 +56,7 @@ async def fill(arguments: Mapping[str, Any], initial: Iterable[Loading]) -> None
                 table = table_of(loading)
                 await _copy(connection, table, loading.pairs)
         await connection.execute(_LAST_ORDERS)
+        await connection.execute(_FOR_THE_CHECK)
         await connection.execute("VACUUM (FULL, ANALYZE)")
         await connection.execute("CHECKPOINT")
         await connection.execute("SELECT pg_stat_reset()")
