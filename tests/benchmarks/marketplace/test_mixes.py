@@ -17,6 +17,7 @@ SHARES = {
     "c": (16, 32, 48, 2, 2),
     "vmodb": (70, 0, 10, 10, 10),
     "checkout-only": (100, 0, 0, 0, 0),
+    "checkout-price": (80, 0, 0, 20, 0),
 }
 ORDER = (Kind.CHECKOUT, Kind.DELIVERY, Kind.DASHBOARD, Kind.PRICE, Kind.REPLACE)
 
