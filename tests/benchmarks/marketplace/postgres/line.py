@@ -1,4 +1,4 @@
-"""The PostgreSQL line for tests: a server, the data of `shop.py` in its tables, and the application without a network."""
+"""The PostgreSQL line for tests: a server, the data of `shop.py` in its tables, the application without a network."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from benchmarks.marketplace.postgres.application import make_app
 from benchmarks.marketplace.postgres.filling import fill
 from benchmarks.marketplace.postgres.serialized import CONNECTION_VARIABLE, CONNECTIONS_VARIABLE
 from benchmarks.marketplace.postgres.serving import SETTINGS
+from benchmarks.marketplace.services.cart.replica import Replica
 from benchmarks.reference.postgres_server import PostgresServer, find_binaries, postgres_server
 from styx.errors import ConfigurationError
 from styx.messages import Reply
@@ -50,8 +51,6 @@ class Loaded:
 
 
 def _struct(operator: Any, value: Any) -> Any:
-    from benchmarks.marketplace.services.cart.replica import Replica
-
     return Replica(*value) if operator == "replica" else value
 
 
