@@ -78,7 +78,9 @@ def test_a_wrong_file_is_refused_by_what_is_wrong(text: str, message: str, tmp_p
 
 
 def test_an_unknown_name_is_refused_with_those_there_are() -> None:
-    with pytest.raises(ConfigurationError, match="there is no mix d: give a file, or a, b, c, checkout-only, vmodb"):
+    with pytest.raises(
+        ConfigurationError, match="there is no mix d: give a file, or a, b, c, checkout-only, checkout-price, vmodb"
+    ):
         read_mix("d")
 
 
