@@ -25,6 +25,7 @@ from benchmarks.marketplace import settings
 from benchmarks.marketplace.comparison.figures import POSTGRES, STYX, Figures, table
 from benchmarks.marketplace.comparison.measuring import Asked, best_connections, postgres_figures, styx_figures
 from benchmarks.marketplace.options import add_options, make_workload
+from benchmarks.marketplace.postgres.checking_out import FORMS
 from benchmarks.marketplace.postgres.serving import SETTINGS
 from benchmarks.marketplace.record import Kind
 from benchmarks.reference.postgres_server import CONNECTIONS_MAX, PostgresServer, postgres_server
@@ -143,6 +144,13 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         metavar="N",
         help="of FastAPI's processes together to PostgreSQL (default: the best of some numbers, tried first)",
+    )
+    add(
+        "--checkout",
+        choices=FORMS,
+        default="function",
+        help="PostgreSQL's: one call of a function in the database, or a transaction of several statements with the "
+        "rules in Python (default %(default)s)",
     )
     add(
         "--synchronous-commit",

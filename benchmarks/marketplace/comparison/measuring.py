@@ -108,7 +108,7 @@ async def _on_postgres(
     options = asked.fresh()
     workload = make_workload(options)
     await fill(server.connection(), workload.initial())
-    async with served(server, Shape(options.processes, connections)) as deployment:
+    async with served(server, Shape(options.processes, connections, options.checkout)) as deployment:
         return await _window(_session(workload, options, deployment, asked.say), plan, options)
 
 

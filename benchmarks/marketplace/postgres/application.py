@@ -8,6 +8,7 @@ Bodies are read by msgspec, with the checks of the same types, because that cost
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -19,12 +20,12 @@ from fastapi import FastAPI, Request, Response
 from benchmarks.marketplace.answers import CheckoutOutcome
 from benchmarks.marketplace.errors import CartFull, EmptyCart, UnknownCustomer, UnknownProduct, WrongCustomer
 from benchmarks.marketplace.postgres import statements
-from benchmarks.marketplace.postgres.serialized import Overloaded, pool_here, serialized
+from benchmarks.marketplace.postgres.checking_out import FORMS, SubmittedBefore
+from benchmarks.marketplace.postgres.serialized import CHECKOUT_VARIABLE, Overloaded, pool_here, serialized
 from benchmarks.marketplace.services.cart.rows import CartItemRow
-from benchmarks.marketplace.values import Buyer, CartItem, Cents, CustomerCheckout, Version
+from benchmarks.marketplace.values import CartItem, Cents, CustomerCheckout, Version
 
 _NO_PLACE: Final = {"id": 0, "epoch": 0, "phase": 0}
-_BUYER: Final = Buyer.__struct_fields__
 _encode: Final = msgspec.json.Encoder().encode
 _item_of: Final = msgspec.json.Decoder(tuple[CartItem]).decode
 _submission_of: Final = msgspec.json.Decoder(tuple[CustomerCheckout]).decode
@@ -50,6 +51,7 @@ def make_app() -> FastAPI:
 async def _connected(app: FastAPI) -> AsyncIterator[None]:
     async with pool_here() as pool:
         app.state.pool = pool
+        app.state.check_out = FORMS[os.environ[CHECKOUT_VARIABLE]]
         yield
 
 
@@ -76,20 +78,15 @@ async def checkout(customer_id: int, request: Request) -> Response:
     (submission,) = _submission_of(await request.body())
     if submission.customer_id != customer_id:
         raise WrongCustomer(f"customer {submission.customer_id} cannot check out the cart of customer {customer_id}")
-    pool, repeated = request.app.state.pool, False
-    buyer = tuple(getattr(submission, name) for name in _BUYER)
+    state, repeated = request.app.state, False
     try:
-        found = await serialized(pool, statements.CHECKOUT, buyer)
-    except asyncpg.PostgresError as error:
-        if error.sqlstate == statements.UNKNOWN_CUSTOMER:
-            raise UnknownCustomer(str(error)) from None
-        if error.sqlstate not in (statements.EMPTY_CART, statements.SUBMITTED_BEFORE):
-            raise
-        found = await serialized(pool, statements.SUBMITTED, customer_id, submission.checkout_id)
+        order_id, refused = await state.check_out(state.pool, submission)
+    except (EmptyCart, SubmittedBefore) as error:
+        found = await serialized(state.pool, statements.SUBMITTED, customer_id, submission.checkout_id)
         if found is None:
             raise EmptyCart(str(error)) from None
+        order_id, refused = found
         repeated = True
-    order_id, refused = found
     outcome = CheckoutOutcome.NOT_ACCEPTED if order_id is None else CheckoutOutcome.ACCEPTED
     return _answer({"outcome": outcome, "order_id": order_id, "refused": refused, "repeated": repeated})
 

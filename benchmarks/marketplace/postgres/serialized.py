@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
 
 import asyncpg
 import msgspec
 from asyncpg import DeadlockDetectedError, SerializationError
+
+T = TypeVar("T")
 
 ATTEMPTS_MAX: Final = 1_000
 """Of one transaction; then its caller hears that the database is overloaded."""
@@ -18,6 +21,8 @@ CONNECTION_VARIABLE: Final = "MARKETPLACE_POSTGRES"
 """Names the database: the keyword arguments of `asyncpg.connect`, as JSON."""
 CONNECTIONS_VARIABLE: Final = "MARKETPLACE_POSTGRES_CONNECTIONS"
 """How many connections each process has."""
+CHECKOUT_VARIABLE: Final = "MARKETPLACE_POSTGRES_CHECKOUT"
+"""The form of a checkout (`checking_out.py`)."""
 SESSION: Final = {
     # The tables are small at first. Read as a whole, each would be in conflict with all other transactions.
     "enable_seqscan": "off",
@@ -52,14 +57,19 @@ def pool_here() -> Any:
 
 
 async def serialized(pool: Any, sql: str, *parameters: Any) -> Any:
-    """The first row of a statement, which is a transaction; None if there is none.
+    """The first row of a statement, which is a transaction; None if there is none. Raises as `repeated`."""
+    return await repeated(pool, lambda connection: connection.fetchrow(sql, *parameters))
 
-    Raises `Overloaded`, and `asyncpg.PostgresError` for all else that the server refuses.
+
+async def repeated(pool: Any, attempt: Callable[[Any], Awaitable[T]]) -> T:
+    """What `attempt` gives, which is one transaction on a connection.
+
+    Raises `Overloaded`, what `attempt` raises, and `asyncpg.PostgresError` for all else that the server refuses.
     """
     async with pool.acquire() as connection:
         for _ in range(ATTEMPTS_MAX):
             try:
-                return await connection.fetchrow(sql, *parameters)
+                return await attempt(connection)
             except _REPEATED:
                 continue
     raise Overloaded(f"not serialized in {ATTEMPTS_MAX} attempts")

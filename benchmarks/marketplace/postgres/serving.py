@@ -17,7 +17,12 @@ from typing import Final, NamedTuple
 from benchmarks.driver.deployment.base import Deployment
 from benchmarks.driver.processes import with_children
 from benchmarks.driver.styx_target import HttpTargets
-from benchmarks.marketplace.postgres.serialized import CONNECTION_VARIABLE, CONNECTIONS_VARIABLE, SESSION
+from benchmarks.marketplace.postgres.serialized import (
+    CHECKOUT_VARIABLE,
+    CONNECTION_VARIABLE,
+    CONNECTIONS_VARIABLE,
+    SESSION,
+)
 from benchmarks.reference.postgres_accounting import processes
 from benchmarks.reference.postgres_server import PostgresServer
 from proof.cluster.child import ChildFailed, ChildProcess
@@ -39,10 +44,13 @@ SETTINGS: Final = {
 
 
 class Shape(NamedTuple):
-    """The application's processes, and the connections of all of them to the database."""
+    """The application's processes, the connections of all of them to the database, and the form of a checkout, a name
+    in `FORMS`.
+    """
 
     workers: int
     connections: int
+    checkout: str = "function"
 
 
 @asynccontextmanager
@@ -56,6 +64,7 @@ async def served(server: PostgresServer, shape: Shape) -> AsyncIterator[Deployme
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         CONNECTION_VARIABLE: json.dumps(server.connection()),
         CONNECTIONS_VARIABLE: str(each),
+        CHECKOUT_VARIABLE: shape.checkout,
     }
     url = f"http://127.0.0.1:{port}"
     server_pids = processes(server)
@@ -73,6 +82,7 @@ async def served(server: PostgresServer, shape: Shape) -> AsyncIterator[Deployme
                     "kind": f"FastAPI and {server.version}",
                     "processes": shape.workers,
                     "connections": each * shape.workers,
+                    "checkout": shape.checkout,
                     **server.settings,
                     **SESSION,
                 },

@@ -79,7 +79,7 @@ def test_both_lines_are_measured_in_turns_and_checked(tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     status, shown = compare(
         "--size 0.01 --concurrency 4 --duration 1 --warm-up 0.5 --turns 2 --connections 2 --synchronous-commit off",
-        f"--seller-zipf 1.2 --clients 2 --out {out}",
+        f"--checkout statements --seller-zipf 1.2 --clients 2 --out {out}",
     )
     assert status == 0, shown
     rows = msgspec.json.decode(out.read_bytes(), type=list[Figures])
@@ -96,5 +96,5 @@ def test_both_lines_are_measured_in_turns_and_checked(tmp_path: Path) -> None:
         assert row.server_us > 0
     settings = rows[1].result.deployment
     assert (settings["fsync"], settings["synchronous_commit"], settings["connections"]) == ("on", "off", 2)
-    assert settings["default_transaction_isolation"] == "serializable"
+    assert (settings["default_transaction_isolation"], settings["checkout"]) == ("serializable", "statements")
     assert "Zipf 1.2:" in shown

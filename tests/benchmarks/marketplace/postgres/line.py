@@ -16,7 +16,7 @@ from benchmarks.driver.workload import Loading, Planned
 from benchmarks.marketplace.app import app
 from benchmarks.marketplace.postgres.application import make_app
 from benchmarks.marketplace.postgres.filling import fill
-from benchmarks.marketplace.postgres.serialized import CONNECTION_VARIABLE, CONNECTIONS_VARIABLE
+from benchmarks.marketplace.postgres.serialized import CHECKOUT_VARIABLE, CONNECTION_VARIABLE, CONNECTIONS_VARIABLE
 from benchmarks.marketplace.postgres.serving import SETTINGS
 from benchmarks.marketplace.services.cart.replica import Replica
 from benchmarks.reference.postgres_server import PostgresServer, find_binaries, postgres_server
@@ -74,13 +74,18 @@ class Line:
 
 @asynccontextmanager
 async def line(
-    server: PostgresServer, monkeypatch: pytest.MonkeyPatch, connections: int = 4, pieces: int = shop.PIECES
+    server: PostgresServer,
+    monkeypatch: pytest.MonkeyPatch,
+    checkout: str = "function",
+    connections: int = 4,
+    pieces: int = shop.PIECES,
 ) -> AsyncIterator[Line]:
     loaded = Loaded()
     await shop.load(loaded, pieces=pieces)  # type: ignore[arg-type]
     await fill(server.connection(), loaded.loadings)
     monkeypatch.setenv(CONNECTION_VARIABLE, json.dumps(server.connection()))
     monkeypatch.setenv(CONNECTIONS_VARIABLE, str(connections))
+    monkeypatch.setenv(CHECKOUT_VARIABLE, checkout)
     application = make_app()
     connection = await asyncpg.connect(**server.connection())
     try:

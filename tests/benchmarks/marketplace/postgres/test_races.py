@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import asyncpg
 import pytest
 
+from benchmarks.marketplace.postgres.checking_out import FORMS
 from benchmarks.marketplace.postgres.consistency import checked
 from benchmarks.marketplace.record import Record
 from benchmarks.reference.postgres_accounting import counted
@@ -50,10 +51,11 @@ async def set_prices(theirs: Line, key: tuple[int, int]) -> None:
         assert reply.result["change"] == price
 
 
+@pytest.mark.parametrize("form", FORMS)
 async def test_nothing_is_lost_and_nothing_is_sold_twice(
-    server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    form: str, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with line(server, monkeypatch, connections=8, pieces=PIECES) as theirs:
+    async with line(server, monkeypatch, form, connections=8, pieces=PIECES) as theirs:
         bought = sum(await asyncio.gather(*(buy_again_and_again(theirs, each) for each in CUSTOMERS)))
         left = sum(row["qty_available"] for row in await theirs.rows("stock_items"))
         assert left == len(PRODUCTS) * PIECES - bought
@@ -61,11 +63,12 @@ async def test_nothing_is_lost_and_nothing_is_sold_twice(
     assert (await counted(server)).rolled_back > 0, "nobody was in another one's way"
 
 
+@pytest.mark.parametrize("form", FORMS)
 async def test_stocks_are_taken_in_the_order_of_their_keys_so_nobody_deadlocks(
-    server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    form: str, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who waits for the first one has not taken the second one yet, whoever it is."""
-    async with line(server, monkeypatch) as theirs:
+    async with line(server, monkeypatch, form) as theirs:
         for customer_id in CUSTOMERS:
             for key in ((2, 2), (1, 1)):
                 await theirs.request("cart", customer_id, "add_item", item(*key))
@@ -81,17 +84,21 @@ async def test_stocks_are_taken_in_the_order_of_their_keys_so_nobody_deadlocks(
             assert (await buying).result["order_id"] == 1
 
 
-async def test_the_last_pieces_are_sold_once(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with line(server, monkeypatch, connections=8, pieces=ROUNDS) as theirs:
+@pytest.mark.parametrize("form", FORMS)
+async def test_the_last_pieces_are_sold_once(
+    form: str, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with line(server, monkeypatch, form, connections=8, pieces=ROUNDS) as theirs:
         bought = sum(await asyncio.gather(*(buy_again_and_again(theirs, each) for each in CUSTOMERS)))
         assert bought == len(PRODUCTS) * ROUNDS, "more was asked for than there was"
         assert {row["qty_available"] for row in await theirs.rows("stock_items")} == {0}
 
 
+@pytest.mark.parametrize("form", FORMS)
 async def test_one_submission_sent_many_times_at_once_is_one_order(
-    server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    form: str, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with line(server, monkeypatch, connections=8) as theirs:
+    async with line(server, monkeypatch, form, connections=8) as theirs:
         await theirs.request("cart", 1, "add_item", item())
         replies = await asyncio.gather(
             *(theirs.request("cart", 1, "checkout", request(1, checkout_id="one")) for _ in range(8))
@@ -101,8 +108,11 @@ async def test_one_submission_sent_many_times_at_once_is_one_order(
         assert len(await theirs.rows("orders")) == 1
 
 
-async def test_prices_are_set_while_it_is_bought(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with line(server, monkeypatch, connections=8, pieces=PIECES) as theirs:
+@pytest.mark.parametrize("form", FORMS)
+async def test_prices_are_set_while_it_is_bought(
+    form: str, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with line(server, monkeypatch, form, connections=8, pieces=PIECES) as theirs:
         await asyncio.gather(
             *(buy_again_and_again(theirs, each) for each in CUSTOMERS), *(set_prices(theirs, key) for key in PRODUCTS)
         )
@@ -115,8 +125,11 @@ async def test_prices_are_set_while_it_is_bought(server: PostgresServer, monkeyp
         ] == []
 
 
-async def test_no_statement_reads_a_whole_table(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with line(server, monkeypatch, connections=1) as theirs:
+@pytest.mark.parametrize("form", FORMS)
+async def test_no_statement_reads_a_whole_table(
+    form: str, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with line(server, monkeypatch, form, connections=1) as theirs:
         await theirs.connection.execute("SELECT pg_stat_reset()")
         await theirs.request("cart", 1, "add_item", item())
         await theirs.request("cart", 1, "seal")

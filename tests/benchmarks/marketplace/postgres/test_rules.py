@@ -13,6 +13,7 @@ import pytest
 from benchmarks.marketplace import settings
 from benchmarks.marketplace.app import app
 from benchmarks.marketplace.audit.reading import OF_CUSTOMERS, OF_PRODUCTS, OF_SELLERS
+from benchmarks.marketplace.postgres.checking_out import FORMS
 from benchmarks.marketplace.postgres.filling import KEYS, NOT_HERE, stored
 from benchmarks.marketplace.services.shipment.rows import firsts
 from benchmarks.marketplace.values import PaymentType
@@ -108,12 +109,13 @@ SEQUENCES: dict[str, list[Request]] = {
 }
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("requests", SEQUENCES.values(), ids=SEQUENCES)
 async def test_the_same_requests_have_the_same_answers_and_leave_the_same_rows(
-    requests: list[Request], server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    requests: list[Request], form: str, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(settings, "PAYMENT", "together")
-    async with marketplace() as ours, line(server, monkeypatch) as theirs:
+    async with marketplace() as ours, line(server, monkeypatch, form) as theirs:
         for number, each in enumerate(requests):
             expected = _plain(await ours.request(*each))
             assert _plain(await theirs.request(*each)) == expected, (number, each)
