@@ -57,7 +57,7 @@ async def fill(arguments: Mapping[str, Any], initial: Iterable[Loading]) -> None
                 await _copy(connection, table, loading.pairs)
         await connection.execute(_LAST_ORDERS)
         await connection.execute(_FOR_THE_CHECK)
-        await connection.execute("VACUUM (FULL, ANALYZE)")
+        await connection.execute("VACUUM ANALYZE")
         await connection.execute("CHECKPOINT")
         await connection.execute("SELECT pg_stat_reset()")
     finally:
