@@ -52,10 +52,12 @@ def answered(result: Result) -> int:
 
 
 def table(rows: Sequence[Figures]) -> str:
-    """All windows in their order, then one line for each exponent that says how the two lines compare."""
+    """All windows in their order, then one line for each exponent that says how the two lines compare, and what was
+    measured.
+    """
     shown = [_row(each) for each in rows]
     ratios = [_ratio(zipf, rows) for zipf in dict.fromkeys(each.zipf for each in rows)]
-    return "\n".join([text_table(_HEADINGS, shown), *ratios])
+    return "\n".join([text_table(_HEADINGS, shown), *ratios, *dict.fromkeys(map(_facts, rows))])
 
 
 def ratio(rows: Sequence[Figures], zipf: float, figure: Callable[[Figures], float]) -> float:
@@ -89,3 +91,9 @@ def _ratio(zipf: float, rows: Sequence[Figures]) -> str:
     time = ratio(rows, zipf, lambda each: each.server_us)
     p99 = ratio(rows, zipf, lambda each: float(each.result.answered.p99_us))
     return f"Zipf {zipf:g}: {rate:.2f} times PostgreSQL's rate, {time:.2f} of its processor time, {p99:.2f} of its p99"
+
+
+def _facts(each: Figures) -> str:
+    """What was measured, with its durability, and the engine's form behind the interpreter."""
+    facts = ", ".join(f"{name} {value}" for name, value in each.result.deployment.items() if name != "kind")
+    return f"{each.line}: {each.result.deployment['kind']}, {facts}; {each.result.environment.interpreter}"

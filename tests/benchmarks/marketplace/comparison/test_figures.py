@@ -30,9 +30,15 @@ def test_the_median_of_the_turns_counts() -> None:
     shown = table(rows)
     assert "Zipf 1.2: 3.00 times PostgreSQL's rate, 1.00 of its processor time" in shown
     assert "Zipf 0: 1.00 times PostgreSQL's rate" in shown
-    assert len(shown.splitlines()) == 2 + len(rows) + 2
+    assert len(shown.splitlines()) == 2 + len(rows) + 2 + 2, "a heading, the rows, the ratios, what both lines are"
     assert "uniform" in shown
     assert "25.0%" in shown
+
+
+def test_what_was_measured_is_told_once() -> None:
+    facts = {"kind": "FastAPI", "fsync": "on", "synchronous_commit": "off"}
+    shown = table([figures(POSTGRES, 1, deployment=facts), figures(POSTGRES, 1, deployment=facts), figures(STYX, 1)])
+    assert shown.count("PostgreSQL: FastAPI, fsync on, synchronous_commit off; Snake 9.9") == 1
 
 
 def test_a_ratio_to_nothing_is_nothing() -> None:
