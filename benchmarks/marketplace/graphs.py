@@ -12,7 +12,6 @@ from styx import Event, Graph
 PAYMENT: Final = [
     ("payment.pay", "stock.confirm"),
     ("payment.pay", "stock.release"),
-    ("payment.pay", "seller.payment_succeeded"),
     ("payment.pay", "seller.payment_has_failed"),
     ("payment.pay", "order.payment_succeeded"),
     ("payment.pay", "order.payment_has_failed"),
@@ -39,10 +38,7 @@ CHECKOUT: Final = [
     *PAYMENT,
 ]
 DELIVERY: Final = [
-    ("shipment.update_delivery", "queue.oldest_here"),
-    ("shipment.update_delivery", "queue.serve"),
-    ("shipment.update_delivery", "shipment.deliver"),
-    ("shipment.deliver", "seller.package_delivered"),
+    ("queue.update_delivery", "shipment.deliver"),
     ("shipment.deliver", "customer.package_delivered"),
     ("shipment.deliver", "order.follow_shipment"),
     ("shipment.deliver", "seller.follow_shipment"),

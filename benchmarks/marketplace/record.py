@@ -9,6 +9,7 @@ plain data, as they were sent and as they came; `result_as` and `arguments_as` m
 
 from __future__ import annotations
 
+import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -21,6 +22,7 @@ from msgspec import Struct
 
 from benchmarks.marketplace.answers import Board
 from benchmarks.marketplace.services.seller.rows import OrderEntry
+from styx.messages import Reply
 
 T = TypeVar("T")
 
@@ -97,6 +99,36 @@ class Asked(Struct, array_like=True, frozen=True, kw_only=True):
     result: Any = None
     place: Place | None = None
 
+    @classmethod
+    def by(
+        cls,
+        reply: Reply,
+        kind: Kind,
+        number: int,
+        sent_us: int,
+        key: Any,
+        function: str,
+        *arguments: Any,
+        session: str = "",
+    ) -> Asked:
+        """What one client alone has asked, and has just now been answered."""
+        error = reply.error
+        return cls(
+            client=0,
+            number=number,
+            kind=kind,
+            session=session,
+            key=key,
+            function=function,
+            arguments=msgspec.to_builtins(list(arguments)),
+            sent_us=sent_us,
+            ended_us=now_us(),
+            ended=Ended.COMMITTED if error is None else Ended.ABORTED,
+            error="" if error is None else error.type,
+            result=msgspec.to_builtins(reply.result),
+            place=Place(reply.epoch, reply.phase, reply.tid),
+        )
+
     def result_as(self, kind: type[T]) -> T:
         """The result as a value of `kind`, such as `CheckoutResult`. Raises `msgspec.ValidationError`."""
         return msgspec.convert(self.result, kind)
@@ -104,6 +136,11 @@ class Asked(Struct, array_like=True, frozen=True, kw_only=True):
     def argument_as(self, index: int, kind: type[T]) -> T:
         """An argument as a value of `kind`, such as `CartItem`. Raises `msgspec.ValidationError`."""
         return msgspec.convert(self.arguments[index], kind)
+
+
+def now_us() -> int:
+    """The time that records are in."""
+    return time.monotonic_ns() // 1_000
 
 
 class DashboardSeen(Struct, array_like=True, frozen=True):

@@ -21,7 +21,15 @@ from benchmarks.marketplace.services.order.rows import order_history, order_item
 from benchmarks.marketplace.services.payment.rows import cards, payments
 from benchmarks.marketplace.services.product.rows import Product
 from benchmarks.marketplace.services.seller.rows import entry_details, low_stock, order_entries
-from benchmarks.marketplace.services.shipment.rows import firsts, packages, shipments, waiting
+from benchmarks.marketplace.services.shipment.rows import (
+    QUEUE,
+    Waiting,
+    firsts,
+    packages,
+    queue,
+    shipments,
+    waiting,
+)
 from benchmarks.marketplace.services.stock.rows import demand, stock_items
 from styx.client.base import Client
 from styx.client.embedded import EmbeddedClient
@@ -37,7 +45,7 @@ OF_CUSTOMERS: Final = (
     *(items, checkouts, failures, counts, orders, order_items, order_history),
     *(payments, cards, shipments, packages),
 )
-OF_SELLERS: Final = (waiting, firsts, entry_details, order_entries, low_stock)
+OF_SELLERS: Final = (entry_details, order_entries, low_stock)
 OF_PRODUCTS: Final = (stock_items, demand)
 _VALUES: Final[dict[str, Any]] = {"product": Product, "replica": Replica}
 
@@ -88,10 +96,26 @@ async def state_by_requests(
                     raise CannotRead(f"{operator} {key}: {value}")
             elif value is not None:
                 found.put_value(operator, key, msgspec.convert(value, kind, dec_hook=dec_hook))
-    for tables, keys in ((OF_CUSTOMERS, list(customers)), (OF_SELLERS, list(sellers)), (OF_PRODUCTS, those)):
+    selling = list(sellers)
+    for tables, keys in ((OF_CUSTOMERS, list(customers)), (OF_SELLERS, selling), (OF_PRODUCTS, those)):
         for table in tables:
             await _read_rows(client, found, table, keys)
+    if selling:
+        await _read_queue(client, found, selling)
     return found
+
+
+async def _read_queue(client: Client, found: State, sellers: list[int]) -> None:
+    """The queue's rows, of one seller after the other: all together are too many for one query."""
+    await _read_rows(client, found, firsts, [QUEUE])
+    reads = [(QUEUE, (seller_id,)) for seller_id in sellers]
+    read, rows = await read_all(client, queue.name, reads, "waiting_of"), list[Waiting]()
+    for (_, (seller_id,)), those in read.items():
+        if isinstance(those, Unread):
+            raise CannotRead(f"the queue of seller {seller_id}: {those}. If it is too long, audit a snapshot")
+        rows += msgspec.convert(those, list[Waiting], dec_hook=dec_hook)
+    if rows:
+        found.put_rows(waiting, QUEUE, rows)
 
 
 async def _read_rows(client: Client, found: State, table: Table, keys: list[Any]) -> None:

@@ -24,7 +24,7 @@ from benchmarks.marketplace.record import Kind
 from benchmarks.marketplace.services.cart.rows import cart
 from benchmarks.marketplace.services.product.rows import product
 from benchmarks.marketplace.services.seller.rows import seller
-from benchmarks.marketplace.services.shipment.rows import shipment
+from benchmarks.marketplace.services.shipment.rows import QUEUE, queue
 from benchmarks.marketplace.services.stock.rows import stock
 from styx.messages import Reply
 
@@ -48,7 +48,6 @@ class MarketplaceGenerator:
         rng = random.Random(f"{seed} client {client} of {clients}")
         mirror, popularity = Mirror(settings, client, clients), Popularity(settings, rng)
         self._settings = settings
-        self._rng = rng
         self._client = client
         self._mirror = mirror
         self._popularity = popularity
@@ -150,10 +149,8 @@ class MarketplaceGenerator:
     def _delivery(self) -> Planned:
         self._deliveries += 1
         tid = f"{self._settings.run}-{self._client}-{self._deliveries}"
-        # Whose shipments they are does not matter; so that it is not always the same worker, it is anybody's.
-        key = self._rng.randint(1, self._settings.customers)
         sent = self._witness.sending(Kind.DELIVERY)
-        return Planned(Kind.DELIVERY.value, shipment, key, "update_delivery", (tid,), False, Note(sent))
+        return Planned(Kind.DELIVERY.value, queue, QUEUE, "update_delivery", (tid,), False, Note(sent))
 
     def _dashboard(self) -> Planned:
         sent = self._witness.sending(Kind.DASHBOARD)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from benchmarks.marketplace.answers import CheckoutOutcome
 from benchmarks.marketplace.driving.witness import record_of
 from benchmarks.marketplace.events import transaction_mark
-from benchmarks.marketplace.record import Ended, Kind, MarkSeen, Record
+from benchmarks.marketplace.record import Ended, Kind, MarkSeen, Record, now_us
 from styx.client.base import Client
 from styx.model.event_seen import END
 
@@ -40,7 +40,7 @@ class Marks:
                 async with client.events(transaction_mark, after=cursor) as marks:
                     async for seen in marks:
                         cursor = seen.cursor
-                        self._take(seen.value.tid, seen.value.status, time.monotonic_ns() // 1000)
+                        self._take(seen.value.tid, seen.value.status, now_us())
             except OSError:
                 await asyncio.sleep(PAUSE_SECONDS)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from benchmarks.marketplace.record import (
     Mirrored,
     Place,
     Record,
+    now_us,
     pack,
 )
 from benchmarks.marketplace.services.seller.rows import OrderEntry
@@ -56,7 +56,7 @@ class Witness:
         """A request of this kind is sent now."""
         self._number += 1
         self._sent[kind] += 1
-        return Sent(self._number, _now_us(), session)
+        return Sent(self._number, now_us(), session)
 
     def answered(self, planned: Planned, sent: Sent, reply: Reply) -> None:
         """Takes the reply, committed or not."""
@@ -96,7 +96,7 @@ class Witness:
                 function=planned.function,
                 arguments=list(planned.arguments),
                 sent_us=sent.sent_us,
-                ended_us=_now_us(),
+                ended_us=now_us(),
                 ended=ended,
                 error=why,
                 result=result,
@@ -134,10 +134,6 @@ def record_of(witnesses: list[Any]) -> Record:
         [MarkSeen(*mark) for each in witnesses for mark in each.get("marks", ())],
         [Mirrored(*mirrored) for each in witnesses for mirrored in each.get("mirror", ())],
     )
-
-
-def _now_us() -> int:
-    return time.monotonic_ns() // 1000
 
 
 def _plain(each: Mirrored) -> list[Any]:

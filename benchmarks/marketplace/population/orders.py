@@ -21,7 +21,7 @@ from benchmarks.marketplace.services.order.placing import SHIPPING_LIMIT, invoic
 from benchmarks.marketplace.services.order.rows import Order, OrderHistory, OrderItem
 from benchmarks.marketplace.services.payment.rows import PaymentCard, PaymentRow, PaymentStatus
 from benchmarks.marketplace.services.seller.rows import EntryDetails, OrderEntry
-from benchmarks.marketplace.services.shipment.rows import First, Package, Shipment, Waiting
+from benchmarks.marketplace.services.shipment.rows import QUEUE, First, Package, Shipment, Waiting
 from benchmarks.marketplace.values import (
     OrderLine,
     OrderStatus,
@@ -223,19 +223,19 @@ def counts(settings: Settings) -> Iterator[tuple[int, CustomerCounts]]:
 
 
 def waiting(settings: Settings) -> Rows:
-    """Of each seller's queue."""
+    """Of the queue."""
     for each in _undelivered(settings):
         for seller_id in each.sellers:
-            yield seller_id, _waiting(each, seller_id)
+            yield QUEUE, _waiting(each, seller_id)
 
 
 def firsts(settings: Settings) -> Rows:
-    """The first order of each queue."""
+    """Of the queue: each seller's first order."""
     seen: set[int] = set()
     for each in _undelivered(settings):
         for seller_id in set(each.sellers) - seen:
             row = _waiting(each, seller_id)
-            yield seller_id, First(seller_id, row.shipping_date, row.customer_id, row.order_id, row.packages)
+            yield QUEUE, First(seller_id, row.shipping_date, row.customer_id, row.order_id, row.packages)
         seen.update(each.sellers)
 
 
@@ -298,7 +298,7 @@ def _undelivered(settings: Settings) -> Iterator[Preloaded]:
 
 def _waiting(each: Preloaded, seller_id: int) -> Waiting:
     theirs = sum(one.seller_id == seller_id for one in each.lines)
-    return Waiting(each.at + _STEP, each.customer_id, each.order_id, theirs)
+    return Waiting(seller_id, each.at + _STEP, each.customer_id, each.order_id, theirs)
 
 
 def _statuses(each: Preloaded) -> tuple[OrderStatus, ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from benchmarks.marketplace.app import make_app
 from benchmarks.marketplace.audit.driven import loaded_state, terms_here
 from benchmarks.marketplace.audit.reading import calls_of, history_of, state_here
 from benchmarks.marketplace.audit.run import Run
-from benchmarks.marketplace.record import CHUNK, Asked, Ended, Kind, Place, Record, pack
+from benchmarks.marketplace.record import CHUNK, Asked, Kind, Record, now_us, pack
 from benchmarks.marketplace.services.customer.rows import Customer, CustomerCounts, counts, customer
 from benchmarks.marketplace.services.product.rows import Offer, Product, product
 from benchmarks.marketplace.services.stock.rows import StockItem, stock, stock_items
@@ -153,7 +152,7 @@ class Race:
         await self._ask(Kind.RESTOCK, "stock", self._random.choice(PRODUCTS), "restock", PIECES)
 
     async def _delivery(self) -> None:
-        await self._ask(Kind.DELIVERY, "shipment", 0, "update_delivery", f"d{self._next()}")
+        await self._ask(Kind.DELIVERY, "queue", 0, "update_delivery", f"d{self._next()}")
 
     async def _replace(self, key: tuple[int, int]) -> None:
         version, price = f"v{self._next()}", self._random.randint(10_00, 30_00)
@@ -172,27 +171,10 @@ class Race:
     async def _ask(
         self, kind: Kind, operator: str, key: Any, function: str, *arguments: Any, session: str = ""
     ) -> Reply:
-        number, sent_us = self._next(), _now_us()
+        number, sent_us = self._next(), now_us()
         self.kinds[kind] += 1
         reply = await self._client.request(operator, key, function, *arguments)
-        error = reply.error
-        self._open.append(
-            Asked(
-                client=0,
-                number=number,
-                kind=kind,
-                session=session,
-                key=key,
-                function=function,
-                arguments=msgspec.to_builtins(list(arguments)),
-                sent_us=sent_us,
-                ended_us=_now_us(),
-                ended=Ended.COMMITTED if error is None else Ended.ABORTED,
-                error="" if error is None else error.type,
-                result=reply.result,
-                place=Place(reply.epoch, reply.phase, reply.tid),
-            )
-        )
+        self._open.append(Asked.by(reply, kind, number, sent_us, key, function, *arguments, session=session))
         if len(self._open) == CHUNK:
             self._chunks.append(pack(self._open))
             self._open = []
@@ -251,7 +233,3 @@ def _submission(name: str) -> CustomerCheckout:
         ("first_name", "last_name", "street", "complement", "city", "state", "zip_code"), "x"
     )
     return CustomerCheckout(customer_id=CUSTOMER, checkout_id=name, payment_type=PaymentType.BOLETO, **texts)
-
-
-def _now_us() -> int:
-    return time.monotonic_ns() // 1_000

@@ -22,7 +22,7 @@ from benchmarks.marketplace.services.order.rows import order_history, order_item
 from benchmarks.marketplace.services.product.rows import product
 from benchmarks.marketplace.services.seller.dashboard import dashboard
 from benchmarks.marketplace.services.seller.rows import order_entries, seller
-from benchmarks.marketplace.services.shipment.rows import firsts, packages, shipments, waiting
+from benchmarks.marketplace.services.shipment.rows import QUEUE, firsts, packages, shipments, waiting
 from benchmarks.marketplace.services.stock.rows import stock_items
 from styx import ConfigurationError, Event
 from styx.testing import EmbeddedCluster
@@ -120,7 +120,7 @@ class Mix:
         await asyncio.gather(*again)
 
     async def delivery(self, name: str) -> None:
-        await self.cluster.call("shipment", 0, "update_delivery", name)
+        await self.cluster.call("queue", 0, "update_delivery", name)
 
     async def price(self, name: str) -> None:
         key = self.random.choice(PRODUCTS)
@@ -214,7 +214,7 @@ async def assert_sellers_agree(cluster: EmbeddedCluster) -> None:
         ]
         rows = cluster.rows(order_entries, number)
         assert [(row.customer_id, row.order_id, row.product_id) for row in rows] == sorted(open_lines)
-        queued = cluster.rows(waiting, number)
+        queued = [row for row in cluster.rows(waiting, QUEUE) if row.seller_id == number]
         undelivered = {
             (customer, each.order_id)
             for customer in CUSTOMERS
@@ -222,7 +222,8 @@ async def assert_sellers_agree(cluster: EmbeddedCluster) -> None:
             if each.seller_id == number and each.status == "shipped"
         }
         assert {(row.customer_id, row.order_id) for row in queued} == undelivered
-        assert [row.order_id for row in cluster.rows(firsts, number)] == [row.order_id for row in queued[:1]]
+        first = [row.order_id for row in cluster.rows(firsts, QUEUE) if row.seller_id == number]
+        assert first == [row.order_id for row in queued[:1]]
 
 
 def _is_open(cluster: EmbeddedCluster, customer: int, order_id: int) -> bool:

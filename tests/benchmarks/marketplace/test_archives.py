@@ -30,7 +30,7 @@ async def test_log_nothing_that_is_open_is_archived_but_its_payment() -> None:
 async def test_log_a_to_d_of_a_delivered_order() -> None:
     async with marketplace(n_slots=16) as cluster:
         await order_of(cluster, 1, item(1, 1, voucher=5), item(2, 1), item(2, 2))
-        await cluster.call("shipment", 0, "update_delivery", "t")
+        await cluster.call("queue", 0, "update_delivery", "t")
         (order,) = await values(cluster, events.order_archived)
         assert order.order == cluster.rows(orders, 1)[0]
         assert order.items == cluster.rows(order_items, 1)
@@ -64,7 +64,7 @@ async def test_log_a_b_and_d_of_an_order_that_is_not_paid(monkeypatch: pytest.Mo
 async def test_log_archives_survive_a_crash_and_are_not_doubled(tmp_path: Any) -> None:
     async with marketplace(data_dir=tmp_path) as cluster:
         await order_of(cluster, 1, item(1, 1))
-        await cluster.call("shipment", 0, "update_delivery", "t")
+        await cluster.call("queue", 0, "update_delivery", "t")
         await cluster.crash_and_recover()
         for event in (
             events.order_archived,
@@ -79,7 +79,7 @@ async def test_log_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "ARCHIVE", False)
     async with marketplace() as cluster:
         await order_of(cluster, 1, item(1, 1))
-        await cluster.call("shipment", 0, "update_delivery", "t")
+        await cluster.call("queue", 0, "update_delivery", "t")
         assert await cluster.events(events.order_archived) == []
         assert await cluster.events(events.payment_archived) == []
 
@@ -93,7 +93,7 @@ async def test_money_open_archived_and_failed_entries_are_all_that_was_invoiced(
             lines = [item(1, 1, 1 + number % 3, voucher=number * 10), item(2, 1 + number % 2, 2)]
             await buy(cluster, 1 + number % 5, *lines)
             if number % 4 == 0:
-                await cluster.call("shipment", 0, "update_delivery", "t")
+                await cluster.call("queue", 0, "update_delivery", "t")
         invoiced = sum(
             line.total_amount + line.freight_value
             for event in await values(cluster, events.invoice_issued)

@@ -96,13 +96,16 @@ def test_the_last_orders_wait_and_their_sellers_know() -> None:
     entries = {(key, row.customer_id, row.order_id, row.product_id) for key, row in ROWS["order_entries"]}
     assert entries == lines
     assert {(key, row.customer_id, row.order_id) for key, row in ROWS["entry_details"]} == {each[:3] for each in lines}
-    waiting = {(key, row.customer_id, row.order_id): row.packages for key, row in ROWS["waiting"]}
+    waiting = {(row.seller_id, row.customer_id, row.order_id): row.packages for _, row in ROWS["waiting"]}
     assert waiting == Counter(each[:3] for each in lines)
     oldest = {
-        seller: min((row.shipping_date, row.customer_id, row.order_id) for key, row in ROWS["waiting"] if key == seller)
-        for seller in {key for key, _ in ROWS["waiting"]}
+        seller: min(
+            (row.shipping_date, row.customer_id, row.order_id) for _, row in ROWS["waiting"] if row.seller_id == seller
+        )
+        for seller in {row.seller_id for _, row in ROWS["waiting"]}
     }
-    assert {seller: (row.shipping_date, row.customer_id, row.order_id) for seller, row in ROWS["firsts"]} == oldest
+    firsts = {row.seller_id: (row.shipping_date, row.customer_id, row.order_id) for _, row in ROWS["firsts"]}
+    assert firsts == oldest
 
 
 def test_counts_are_of_orders_and_packages() -> None:
@@ -130,7 +133,7 @@ async def test_deliveries_and_dashboards_have_something_from_the_first_moment() 
         entries = [row for key, row in ROWS["order_entries"] if key == 1]
         assert shown["board"]["count_lines"] == len(shown["entries"]) == len(entries) > 5
         assert shown["board"]["total_invoice"] == sum(row.total_invoice for row in entries)
-        told = await cluster.call("shipment", 0, "update_delivery", "first")
+        told = await cluster.call("queue", 0, "update_delivery", "first")
         first = {row.seller_id: (row.customer_id, row.order_id) for _, row in ROWS["firsts"]}
         delivered = {each["seller_id"]: (each["customer_id"], each["order_id"]) for each in told["delivered"]}
         assert delivered == first, "there are fewer than ten sellers"
@@ -144,7 +147,7 @@ async def test_orders_go_on_behind_those_that_were_there() -> None:
         assert await order_of(cluster, 2, bought) == 4
         history = (await cluster.call("order", 2, "show", 4))["history"]
         assert [row[3] for row in history] == sorted({row[3] for row in history})
-        while (await cluster.call("shipment", 0, "update_delivery", "all"))["delivered"]:
+        while (await cluster.call("queue", 0, "update_delivery", "all"))["delivered"]:
             pass
         assert (await cluster.call("seller", 1, "dashboard"))["board"]["count_lines"] == 0
         counted = await cluster.call("customer", 2, "show")

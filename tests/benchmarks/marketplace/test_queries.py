@@ -70,7 +70,7 @@ async def test_c1_and_a7_8_an_order_is_open_from_its_invoice_to_its_end(monkeypa
     async with marketplace() as cluster:
         await order_of(cluster, 1, item(1, 1), item(2, 1))
         assert (await cluster.call(seller, 1, dashboard)).board.count_orders == 1
-        await cluster.call("shipment", 0, "update_delivery", "t")
+        await cluster.call("queue", 0, "update_delivery", "t")
         for number in (1, 2):
             found = await cluster.call(seller, number, dashboard)
             assert found.board.count_lines == 0
@@ -87,7 +87,7 @@ async def test_c1_board_and_entries_are_of_one_snapshot() -> None:
             await fill(cluster, customer, item(1, 1), item(1, 2), item(2, 1))
             waiting.append(cluster.submit("cart", customer, "checkout", request(customer)))
             waiting.append(cluster.submit("seller", 1, "dashboard"))
-            waiting.append(cluster.submit("shipment", 0, "update_delivery", "t"))
+            waiting.append(cluster.submit("queue", 0, "update_delivery", "t"))
             reply = await cluster.call(seller, 1, dashboard)
             assert_sums_up(reply)
         for each in waiting:

@@ -87,8 +87,8 @@ def _once(entity: str, story: Story) -> Iterator[Violation]:
 
 def _replay(run: Run, served: dict[Place, Served]) -> Iterator[Violation]:
     queues = Queues()
-    for seller, row in run.before.all_rows(waiting):
-        queues.wait(seller, (row.shipping_date, row.customer_id, row.order_id))
+    for _, row in run.before.all_rows(waiting):
+        queues.wait(row.seller_id, (row.shipping_date, row.customer_id, row.order_id))
     for place, those in run.history.transactions(events.payment_confirmed, events.delivery_notification):
         delivered: dict[tuple[int, int, int], set[int]] = {}
         for event, told in those:
@@ -130,10 +130,12 @@ def _left(run: Run, queues: Queues) -> Iterator[Violation]:
     for customer, row in run.after.all_rows(packages):
         if row.delivery_date is None:
             undelivered.setdefault(row.seller_id, set()).add((customer, row.order_id))
-    sellers = {*queues.orders, *undelivered, *run.after.keys(waiting)}
-    for seller in sorted(sellers):
+    queued: dict[int, list[tuple[int, int]]] = {}
+    for _, row in run.after.all_rows(waiting):
+        queued.setdefault(row.seller_id, []).append((row.customer_id, row.order_id))
+    for seller in sorted({*queues.orders, *undelivered, *queued}):
         expected = [each[1:] for each in queues.orders.get(seller, [])]
-        found = [(row.customer_id, row.order_id) for row in run.after.rows(waiting, seller)]
+        found = queued.get(seller, [])
         if found != expected:
             yield Violation(Criterion.S6, f"queue of seller {seller}", f"orders {found}", f"{expected}, by the log")
         if set(expected) != undelivered.get(seller, set()):

@@ -69,17 +69,21 @@ async def pay(ctx: Context, invoice: Invoice) -> None:
 
 
 async def _tell(ctx: Context[Any, Any], invoice: Invoice, answer: Answer) -> None:
-    """Emits E6 or E7, for those who are one entity each, and calls the stocks and sellers, which are many."""
+    """Calls the order, emits E6 or E7 for others who are one entity each, and calls the stocks, which are many. Sellers
+    hear of a payment with their packages, or that there will be none.
+    """
     buyer, order_id, total, lines = invoice.buyer, invoice.order_id, invoice.total_invoice, invoice.lines
     paid = answer == Answer.APPROVED
     for each in lines:
         key = (each.seller_id, each.product_id)
         ctx.call_async("stock", "confirm" if paid else "release", key, (each.quantity,))
-    for seller_id in sorted({each.seller_id for each in lines}):
-        ctx.call_async("seller", "payment_succeeded" if paid else "payment_has_failed", seller_id, (ctx.key, order_id))
     if paid:
+        # Packing brings the order further, and has to see it paid.
+        await ctx.call("order", "payment_succeeded", ctx.key, (order_id, ctx.now()))
         ctx.emit(payment_confirmed, PaymentConfirmed(buyer, order_id, total, lines, ctx.now()))
     else:
+        for seller_id in sorted({each.seller_id for each in lines}):
+            ctx.call_async("seller", "payment_has_failed", seller_id, (ctx.key, order_id))
         ctx.emit(payment_failed, PaymentFailed(answer.value, buyer, order_id, total, lines, ctx.now()))
     status = "SUCCESS" if paid else "ABORT"
     ctx.emit(transaction_mark, TransactionMark(buyer.checkout_id, "CUSTOMER_SESSION", ctx.key, status, "payment"))

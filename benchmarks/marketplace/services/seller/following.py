@@ -8,10 +8,8 @@ from typing import Any
 from benchmarks.marketplace.archive import archive
 from benchmarks.marketplace.errors import AlreadyThere
 from benchmarks.marketplace.events import (
-    DeliveryNotification,
     EntriesArchived,
     InvoiceIssued,
-    delivery_notification,
     entries_archived,
     invoice_issued,
 )
@@ -45,12 +43,6 @@ async def invoiced(ctx: Context, event: InvoiceIssued) -> None:
 
 
 @seller.register
-async def payment_succeeded(ctx: Context, customer_id: int, order_id: int) -> None:
-    """The order is paid."""
-    await _update(ctx, customer_id, order_id, order_status=OrderStatus.PAYMENT_PROCESSED)
-
-
-@seller.register
 async def payment_has_failed(ctx: Context, customer_id: int, order_id: int) -> None:
     """The order is not paid, and ends."""
     await _end(ctx, customer_id, order_id, OrderStatus.PAYMENT_FAILED)
@@ -58,7 +50,7 @@ async def payment_has_failed(ctx: Context, customer_id: int, order_id: int) -> N
 
 @seller.register
 async def shipped(ctx: Context, customer_id: int, order_id: int, date: datetime, numbers: dict[int, int]) -> None:
-    """The lines are packed: the package's number by product."""
+    """The order is paid, and the lines are packed: the package's number by product."""
     for product_id, package_id in numbers.items():
         await ctx.rows(order_entries).update(
             (customer_id, order_id, product_id),
@@ -69,22 +61,20 @@ async def shipped(ctx: Context, customer_id: int, order_id: int, date: datetime,
         )
 
 
-@seller.on(delivery_notification, key=lambda event: event.seller_id)
-async def package_delivered(ctx: Context, event: DeliveryNotification) -> None:
-    """A package has come to its customer."""
-    await ctx.rows(order_entries).update(
-        (event.customer_id, event.order_id, event.product_id),
-        delivery_date=event.delivery_date,
-        delivery_status=event.status,
-    )
-
-
 @seller.register
-async def follow_shipment(ctx: Context, customer_id: int, order_id: int, status: ShipmentStatus) -> None:
-    """The order's shipment has come further, with packages of this or of another seller."""
-    if status == ShipmentStatus.CONCLUDED:
+async def follow_shipment(
+    ctx: Context, customer_id: int, order_id: int, delivered: list[int], steps: list[ShipmentStatus], at: datetime
+) -> None:
+    """The packages of these products of the seller have come to their customer; and the order's shipment has come
+    further, with packages of this or of another seller, if there are `steps`.
+    """
+    for product_id in delivered:
+        await ctx.rows(order_entries).update(
+            (customer_id, order_id, product_id), delivery_date=at, delivery_status=PackageStatus.DELIVERED
+        )
+    if ShipmentStatus.CONCLUDED in steps:
         await _end(ctx, customer_id, order_id, OrderStatus.DELIVERED)
-    else:
+    elif steps:
         await _update(ctx, customer_id, order_id, order_status=OrderStatus.IN_TRANSIT)
 
 

@@ -1,4 +1,4 @@
-"""A paid order is packed: one shipment for the order, one package for each line, a place in each seller's queue."""
+"""A paid order is packed: one shipment for the order, one package for each line, a place in the queue."""
 
 from __future__ import annotations
 
@@ -11,21 +11,33 @@ from benchmarks.marketplace.events import (
     payment_confirmed,
     shipment_notification,
 )
-from benchmarks.marketplace.services.shipment.rows import Package, Shipment, packages, shipment, shipments
+from benchmarks.marketplace.services.shipment.queueing import wait
+from benchmarks.marketplace.services.shipment.rows import (
+    QUEUE,
+    Package,
+    Shipment,
+    packages,
+    queue,
+    shipment,
+    shipments,
+)
 from benchmarks.marketplace.values import PackageStatus, ShipmentStatus
 from styx import Context
 
 
 @shipment.on(payment_confirmed, key=lambda event: event.buyer.customer_id)
 async def pack(ctx: Context, event: PaymentConfirmed) -> None:
-    """Makes the shipment, and tells the order, the sellers and their queues."""
+    """Makes the shipment, and tells the order, its sellers and the queue."""
     made = await _keep(ctx, event)
     ctx.emit(shipment_notification, ShipmentNotification(ctx.key, event.order_id, event.date, ShipmentStatus.APPROVED))
-    for seller_id in sorted({each.seller_id for each in made}):
-        theirs = [each for each in made if each.seller_id == seller_id]
-        numbers = {each.product_id: each.package_id for each in theirs}
-        ctx.call_async("seller", "shipped", seller_id, (ctx.key, event.order_id, event.date, numbers))
-        ctx.call_async("queue", "wait", seller_id, (event.date, ctx.key, event.order_id, len(theirs)))
+    ctx.call_async("order", "follow_shipment", ctx.key, (event.order_id, [ShipmentStatus.APPROVED]))
+    numbers: dict[int, dict[int, int]] = {}
+    for each in made:
+        numbers.setdefault(each.seller_id, {})[each.product_id] = each.package_id
+    for seller_id in sorted(numbers):
+        ctx.call_async("seller", "shipped", seller_id, (ctx.key, event.order_id, event.date, numbers[seller_id]))
+    packages_of = {seller_id: len(theirs) for seller_id, theirs in sorted(numbers.items())}
+    ctx.call_async(queue, wait, QUEUE, (event.date, ctx.key, event.order_id, packages_of))
 
 
 async def _keep(ctx: Context[Any, Any], event: PaymentConfirmed) -> list[Package]:

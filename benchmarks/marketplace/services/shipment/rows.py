@@ -1,10 +1,11 @@
-"""What the service of shipments keeps: each customer's shipments with their packages, and each seller's queue of orders
-to deliver. A queue keeps its first order in a row of its own, so that the oldest ones of all sellers need no scan.
+"""What the service of shipments keeps: each customer's shipments with their packages, and the orders that wait for
+delivery. Each seller's first one is a row of its own, too, so that the oldest ones of all sellers need no scan.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from msgspec import Struct
 
@@ -47,6 +48,7 @@ class Package(Struct, array_like=True):
 class Waiting(Struct, array_like=True):
     """An order of which a seller has packages that are not delivered."""
 
+    seller_id: int
     shipping_date: datetime
     customer_id: int
     order_id: int
@@ -54,7 +56,7 @@ class Waiting(Struct, array_like=True):
 
 
 class First(Struct, array_like=True):
-    """The oldest order in a seller's queue; at most one row for each seller."""
+    """The oldest order of a seller that waits; at most one row for each seller."""
 
     seller_id: int
     shipping_date: datetime
@@ -73,11 +75,14 @@ packages = shipment.table(
     references=[Ref("order_id", shipments)],
 )
 
+QUEUE: Final = 0
+"""The key of the only entity: the order of all deliveries is one, so one entity keeps it."""
+
 queue = Operator("queue", key_type=int)
-waiting = queue.table("waiting", Waiting, key=("shipping_date", "customer_id", "order_id"))
+waiting = queue.table("waiting", Waiting, key=("seller_id", "shipping_date", "customer_id", "order_id"))
 firsts = queue.table(
     "firsts",
     First,
     key="seller_id",
-    indexes=[Index("oldest", order=("shipping_date", "customer_id", "order_id", "seller_id"), scope="partition")],
+    indexes=[Index("oldest", order=("shipping_date", "customer_id", "order_id", "seller_id"))],
 )

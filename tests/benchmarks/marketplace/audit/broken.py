@@ -22,9 +22,8 @@ from benchmarks.marketplace.services.customer.rows import counts, customer
 from benchmarks.marketplace.services.order import arithmetic
 from benchmarks.marketplace.services.product.rows import product
 from benchmarks.marketplace.services.seller import dashboard as dashboards
-from benchmarks.marketplace.services.seller.rows import order_entries, seller
-from benchmarks.marketplace.services.shipment import delivering, queueing
-from benchmarks.marketplace.services.shipment.rows import packages, shipment, shipments
+from benchmarks.marketplace.services.shipment import delivering
+from benchmarks.marketplace.services.shipment.rows import firsts, packages, shipment, shipments
 from benchmarks.marketplace.services.stock import demand as demands
 from benchmarks.marketplace.services.stock.rows import StockAnswer, stock, stock_items
 from benchmarks.marketplace.values import ItemStatus, PackageStatus, ShipmentStatus
@@ -214,7 +213,7 @@ def a_delivery_takes_ten_shipments(patch: Patch) -> None:
     """By customers, of whom it serves a few, instead of by sellers."""
 
     async def oldest(ctx: Any) -> Any:
-        found = [first for part in await ctx.call_all("queue", queueing.oldest_here) for first in part]
+        found = await ctx.rows(firsts).select()
         return sorted(found, key=lambda first: (first.shipping_date, first.customer_id))[:2]
 
     patch.setattr(delivering, "oldest", oldest)
@@ -222,59 +221,41 @@ def a_delivery_takes_ten_shipments(patch: Patch) -> None:
 
 def a_delivery_sorts_by_text(patch: Patch) -> None:
     async def oldest(ctx: Any) -> Any:
-        found = [first for part in await ctx.call_all("queue", queueing.oldest_here) for first in part]
+        found = await ctx.rows(firsts).select()
         return sorted(found, key=lambda first: f"{first.customer_id}|{first.order_id}|{first.seller_id}")[:10]
 
     patch.setattr(delivering, "oldest", oldest)
 
 
 def a_delivered_package_is_delivered_again(patch: Patch) -> None:
-    async def deliver(ctx: Any, order_id: int, seller_id: int) -> None:
-        theirs = [each for each in await ctx.rows(packages).select(order_id=order_id) if each.seller_id == seller_id]
+    async def deliver(ctx: Any, order_id: int, seller_ids: list[int]) -> None:
+        theirs = [each for each in await ctx.rows(packages).select(order_id=order_id) if each.seller_id in seller_ids]
         already = [each for each in theirs if each.status == PackageStatus.DELIVERED]
-        await original(ctx, order_id, seller_id)
+        await original(ctx, order_id, seller_ids)
         for each in already or theirs[:1]:
             await delivering._hand_over(ctx, each)
 
     original = shipment.functions["deliver"].func
     function(patch, shipment, "deliver", deliver)
-    _sellers_do_not_care(patch)
 
 
 def a_delivery_fails(patch: Patch) -> None:
-    async def deliver(ctx: Any, order_id: int, seller_id: int) -> None:
+    async def deliver(ctx: Any, order_id: int, seller_ids: list[int]) -> None:
         raise LookupError("nothing to deliver")
 
     function(patch, shipment, "deliver", deliver)
 
 
 def a_shipment_ends_before_its_last_package(patch: Patch) -> None:
-    hand_over = delivering._hand_over
-
-    async def deliver(ctx: Any, order_id: int, seller_id: int) -> None:
+    async def deliver(ctx: Any, order_id: int, seller_ids: list[int]) -> None:
         open_ones = await ctx.rows(packages).select(order_id=order_id, status=PackageStatus.SHIPPED)
-        found = await ctx.rows(shipments).get(order_id)
-        theirs = [each for each in open_ones if each.seller_id == seller_id]
-        if found.status == ShipmentStatus.APPROVED:
-            await delivering._step(ctx, order_id, ShipmentStatus.IN_PROGRESS)
-        if len(theirs) == len(open_ones):
-            await delivering._step(ctx, order_id, ShipmentStatus.CONCLUDED)
+        theirs = [each for each in open_ones if each.seller_id in seller_ids]
+        steps = await delivering._steps(ctx, order_id, last=len(theirs) == len(open_ones))
         for each in theirs:
-            await hand_over(ctx, each)
+            await delivering._hand_over(ctx, each)
+        await delivering._tell(ctx, order_id, theirs, steps)
 
     function(patch, shipment, "deliver", deliver)
-    _sellers_do_not_care(patch)
-
-
-def _sellers_do_not_care(patch: Patch) -> None:
-    """A package of an entry that has left: the seller would refuse it, and the whole delivery with it."""
-    delivered = seller.functions["package_delivered"].func
-
-    async def careless(ctx: Any, event: Any) -> None:
-        if await ctx.rows(order_entries).get((event.customer_id, event.order_id, event.product_id)) is not None:
-            await delivered(ctx, event)
-
-    function(patch, seller, "package_delivered", careless)
 
 
 def a_refusal_is_not_told_to_the_customer(patch: Patch) -> None:
@@ -335,34 +316,36 @@ def not_archived(which: Callable[[Any], bool], module: Any) -> Callable[[Patch],
 
 
 def only_the_last_seller_hears_of_the_end(patch: Patch) -> None:
-    follow = shipment.functions["deliver"].func.__globals__["_step"]
+    follow = delivering._tell
 
-    async def step(ctx: Any, order_id: int, status: Any) -> None:
+    async def tell(ctx: Any, order_id: int, delivered: Any, steps: list[ShipmentStatus]) -> None:
         class Deaf:
             def __getattr__(self, name: str) -> Any:
                 return getattr(ctx, name)
 
             def call_async(self, operator: Any, called: Any, key: Any, params: Any = ()) -> None:
-                if status != ShipmentStatus.CONCLUDED or key == last:
+                if ShipmentStatus.CONCLUDED not in steps or operator != "seller" or key == last:
                     ctx.call_async(operator, called, key, params)
 
         last = max(each.seller_id for each in await ctx.rows(packages).select(order_id=order_id))
-        await follow(Deaf(), order_id, status)
+        deaf: Any = Deaf()
+        await follow(deaf, order_id, delivered, steps)
 
-    patch.setattr(delivering, "_step", step)
+    patch.setattr(delivering, "_tell", tell)
 
 
 def a_shipment_is_archived_before_its_last_package(patch: Patch) -> None:
-    step = delivering._step
+    steps = delivering._steps
 
-    async def early(ctx: Any, order_id: int, status: Any) -> None:
-        await step(ctx, order_id, status)
-        if status == ShipmentStatus.IN_PROGRESS:
+    async def early(ctx: Any, order_id: int, *, last: bool) -> list[ShipmentStatus]:
+        made = await steps(ctx, order_id, last=last)
+        if ShipmentStatus.IN_PROGRESS in made:
             found = await ctx.rows(shipments).get(order_id)
             everything = await ctx.rows(packages).select(order_id=order_id)
             archive(ctx, shipment_archived, ShipmentArchived(ctx.key, found, everything))
+        return made
 
-    patch.setattr(delivering, "_step", early)
+    patch.setattr(delivering, "_steps", early)
     patch.setattr(delivering, "archive", lambda ctx, event, value: None)
 
 

@@ -112,7 +112,7 @@ async def test_a_run_of_the_driver_is_audited_with_what_it_loaded(monkeypatch: p
         for loading in initial(app, chosen):
             await _load(cluster, loading)
         for number in range(12):
-            await cluster.call("shipment", 0, "update_delivery", f"d{number}")
+            await cluster.call("queue", 0, "update_delivery", f"d{number}")
         found = await judged(cluster, app, initial(app, chosen), Record(), None, complete=True)
         assert found.violations == []
         assert "60 orders" in found.checked[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any, Final
@@ -17,7 +16,7 @@ from benchmarks.marketplace.app import make_app
 from benchmarks.marketplace.audit.audit import audit
 from benchmarks.marketplace.audit.reading import calls_of, history_of, state_here
 from benchmarks.marketplace.audit.run import Run, Terms
-from benchmarks.marketplace.record import Asked, DashboardSeen, Ended, Kind, Mirrored, Place, Record
+from benchmarks.marketplace.record import Asked, DashboardSeen, Ended, Kind, Mirrored, Record, now_us
 from benchmarks.marketplace.services.cart.replica import Replication
 from benchmarks.marketplace.services.product.rows import Product, product
 from benchmarks.marketplace.values import CustomerCheckout
@@ -54,28 +53,12 @@ class Shop:
 
     async def ask(self, kind: Kind, operator: str, key: Any, function: str, *arguments: Any, session: str = "") -> Any:
         """A request, recorded; gives its result."""
-        number, sent_us = int(self.name()), _now_us()
+        number, sent_us = int(self.name()), now_us()
         reply = await self.cluster.request(operator, key, function, *arguments)
-        error, result = reply.error, reply.result
-        if kind is Kind.DASHBOARD and error is None:
-            result = _seen(msgspec.convert(result, Dashboard))
-        self.asked.append(
-            Asked(
-                client=0,
-                number=number,
-                kind=kind,
-                session=session,
-                key=key,
-                function=function,
-                arguments=msgspec.to_builtins(list(arguments)),
-                sent_us=sent_us,
-                ended_us=_now_us(),
-                ended=Ended.COMMITTED if error is None else Ended.ABORTED,
-                error="" if error is None else error.type,
-                result=msgspec.to_builtins(result),
-                place=Place(reply.epoch, reply.phase, reply.tid),
-            )
-        )
+        seen = reply
+        if kind is Kind.DASHBOARD and reply.error is None:
+            seen = reply._replace(result=_seen(msgspec.convert(reply.result, Dashboard)))
+        self.asked.append(Asked.by(seen, kind, number, sent_us, key, function, *arguments, session=session))
         return reply.result
 
     # By chance ---------------------------------------------------------------------------------------------
@@ -150,7 +133,7 @@ class Shop:
         await self.ask(Kind.PRICE, "product", key, "set_price", price, version)
 
     async def delivery(self) -> None:
-        await self.ask(Kind.DELIVERY, "shipment", 0, "update_delivery", f"d{self.name()}")
+        await self.ask(Kind.DELIVERY, "queue", 0, "update_delivery", f"d{self.name()}")
 
     async def dashboard(self, seller: int = 0) -> None:
         await self.ask(Kind.DASHBOARD, "seller", seller or self.random.choice([1, 2, 3]), "dashboard")
@@ -168,10 +151,6 @@ class Shop:
                     Mirrored(asked.key[0], asked.key[1], found.price, found.version, True),
                 )
         return [mirrored for _, mirrored in believed.values()]
-
-
-def _now_us() -> int:
-    return time.monotonic_ns() // 1000
 
 
 def _seen(found: Dashboard) -> DashboardSeen:
