@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from benchmarks.driver.reading import Unread, ask_all
+from benchmarks.driver.reading import Unread, ask_all, read_all
 from benchmarks.marketplace import events
 from benchmarks.marketplace.audit.history import History, told_of
 from benchmarks.marketplace.audit.state import State, state_of
