@@ -7,12 +7,14 @@ reported as `Unread`, with the reason.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final, NamedTuple, TypeVar
 
 from styx.client.base import Client
 from styx.messages import Reply
 from styx.model.operator import Operator
+
+T = TypeVar("T")
 
 IN_FLIGHT_MAX: Final = 500
 """Entities that are read at once."""
@@ -41,17 +43,19 @@ async def read_all(
     client: Client, operator: Operator | str, reads: Iterable[tuple[Any, tuple[Any, ...]]], function: Any
 ) -> dict[tuple[Any, tuple[Any, ...]], Any]:
     """The result of `function` for each (key, arguments), or `Unread`."""
-    wanted = list(reads)
-    found: dict[tuple[Any, tuple[Any, ...]], Any] = {}
-    for first in range(0, len(wanted), IN_FLIGHT_MAX):
-        left = wanted[first : first + IN_FLIGHT_MAX]
+    return await ask_all(lambda read: client.submit(operator, read[0], function, *read[1]), reads)
+
+
+async def ask_all(ask: Callable[[T], Awaitable[Reply]], wanted: Iterable[T]) -> dict[T, Any]:
+    """The result of `ask` for each of `wanted`, or `Unread`."""
+    every = list(wanted)
+    found: dict[T, Any] = {}
+    for first in range(0, len(every), IN_FLIGHT_MAX):
+        left = every[first : first + IN_FLIGHT_MAX]
         for _ in range(ATTEMPTS_MAX):
-            answers = await asyncio.gather(
-                *(client.submit(operator, key, function, *arguments) for key, arguments in left),
-                return_exceptions=True,
-            )
-            found.update((read, _result(answer)) for read, answer in zip(left, answers, strict=True))
-            left = [read for read, answer in zip(left, answers, strict=True) if _worth_repeating(answer)]
+            answers = await asyncio.gather(*map(ask, left), return_exceptions=True)
+            found.update((each, _result(answer)) for each, answer in zip(left, answers, strict=True))
+            left = [each for each, answer in zip(left, answers, strict=True) if _worth_repeating(answer)]
             if not left:
                 break
     return found

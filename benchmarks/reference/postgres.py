@@ -17,9 +17,10 @@ from asyncpg import PostgresError
 from benchmarks.driver.result import SearchResult
 from benchmarks.driver.target import ANSWERED, Outcome
 from benchmarks.reference import line
+from benchmarks.reference.postgres_accounting import counted
 from benchmarks.reference.postgres_bank import TRANSFERS
 from benchmarks.reference.postgres_client import ACCESS_DEFAULT, POOLS, Access
-from benchmarks.reference.postgres_deployment import counted, postgres_deployment
+from benchmarks.reference.postgres_deployment import postgres_deployment
 from benchmarks.reference.postgres_server import CONNECTIONS_MAX, PostgresServer, postgres_server
 from benchmarks.reference.postgres_tuning import SIZES, best, tried
 from benchmarks.ycsbt.options import make_workload

@@ -5,11 +5,12 @@ requests, or of a stored snapshot. It changes nothing but by read-only requests.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from benchmarks.driver.reading import Unread, read_all
+from benchmarks.driver.reading import Unread, ask_all, read_all
 from benchmarks.marketplace import events
 from benchmarks.marketplace.audit.history import History, told_of
 from benchmarks.marketplace.audit.state import State, state_of
@@ -33,7 +34,6 @@ from benchmarks.marketplace.services.stock.rows import demand, stock_items
 from styx.client.base import Client
 from styx.client.embedded import EmbeddedClient
 from styx.model.app import App
-from styx.model.function_spec import READ_FUNCTION, READ_ROWS_FUNCTION
 from styx.relational.table import Table
 from styx.snapshot.load import read_states
 from styx.snapshot.manifest import newest_first, read_manifests
@@ -90,8 +90,7 @@ async def state_by_requests(
     """
     found, those = State(), list(products)
     for operator, kind in _VALUES.items():
-        reads = [(key, ()) for key in those]
-        for (key, _), value in (await read_all(client, operator, reads, READ_FUNCTION)).items():
+        for key, value in (await ask_all(partial(client.read, operator), those)).items():
             if isinstance(value, Unread):
                 if not value.why.startswith("UnknownEntity"):
                     raise CannotRead(f"{operator} {key}: {value}")
@@ -120,9 +119,8 @@ async def _read_queue(client: Client, found: State, sellers: list[int]) -> None:
 
 
 async def _read_rows(client: Client, found: State, table: Table, keys: list[Any]) -> None:
-    reads = [(key, (table.name,)) for key in keys]
     row = list[table.row_type.declared]  # type: ignore[name-defined]
-    for (key, _), rows in (await read_all(client, table.operator, reads, READ_ROWS_FUNCTION)).items():
+    for key, rows in (await ask_all(partial(client.read_rows, table), keys)).items():
         if isinstance(rows, Unread):
             raise CannotRead(
                 f"rows of {table.full_name} of {key}: {rows}. If they are too many for one query, audit a snapshot"

@@ -17,6 +17,7 @@ SHARES = {
     "c": (16, 32, 48, 2, 2),
     "vmodb": (70, 0, 10, 10, 10),
     "checkout-only": (100, 0, 0, 0, 0),
+    "checkout-price": (80, 0, 0, 20, 0),
 }
 ORDER = (Kind.CHECKOUT, Kind.DELIVERY, Kind.DASHBOARD, Kind.PRICE, Kind.REPLACE)
 
@@ -77,7 +78,9 @@ def test_a_wrong_file_is_refused_by_what_is_wrong(text: str, message: str, tmp_p
 
 
 def test_an_unknown_name_is_refused_with_those_there_are() -> None:
-    with pytest.raises(ConfigurationError, match="there is no mix d: give a file, or a, b, c, checkout-only, vmodb"):
+    with pytest.raises(
+        ConfigurationError, match="there is no mix d: give a file, or a, b, c, checkout-only, checkout-price, vmodb"
+    ):
         read_mix("d")
 
 

@@ -16,9 +16,10 @@ import uvloop
 
 from benchmarks.driver.result import SearchResult, read
 from benchmarks.reference.__main__ import main
+from benchmarks.reference.postgres_accounting import BACKENDS, BACKGROUND, counted, processes
 from benchmarks.reference.postgres_bank import TRANSFERS
 from benchmarks.reference.postgres_client import ACCESS_DEFAULT, POOLS, WAITING_MAX_DEFAULT, Access, PostgresClient
-from benchmarks.reference.postgres_deployment import BACKENDS, BACKGROUND, counted, fill, processes
+from benchmarks.reference.postgres_deployment import fill
 from benchmarks.reference.postgres_server import PostgresServer, find_binaries, postgres_server
 from benchmarks.reference.postgres_tuning import saturated
 from benchmarks.ycsbt.settings import Settings

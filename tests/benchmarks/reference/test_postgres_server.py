@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.reference import postgres_server
-from benchmarks.reference.postgres_deployment import BACKENDS, BACKGROUND, role_of
+from benchmarks.reference.postgres_accounting import BACKENDS, BACKGROUND, role_of
 from styx.errors import ConfigurationError
 
 
