@@ -55,7 +55,7 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _judge(found: Ran, options: argparse.Namespace) -> int:
-    print(summary(found.result).rpartition("\naudit ")[0] or summary(found.result))
+    print(summary(found.result))
     points = found.result.timeline
     for line in fault_lines(found.struck, found.began_s, points, found.result.plan.interval_s):
         print(line)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from benchmarks.marketplace.app import app
@@ -18,7 +19,7 @@ from benchmarks.marketplace.audit.reading import CannotRead, calls_of, history_o
 from benchmarks.marketplace.audit.run import Run
 from benchmarks.marketplace.faults import samples
 from benchmarks.marketplace.faults.samples import Sampler, Until, judged, newest
-from benchmarks.marketplace.record import Record
+from benchmarks.marketplace.record import Ended, Record
 from benchmarks.marketplace.services.order.rows import orders
 from styx.embedded_engine.storage import OBJECTS_NAME
 from styx.store.directory import DirectoryStore
@@ -82,13 +83,16 @@ async def test_a_wrong_row_in_a_sample_is_found(tmp_path: Path) -> None:
 
 async def test_requests_after_an_epoch_are_left_out_and_unknown_ones_are_not(tmp_path: Path) -> None:
     async with sampled(tmp_path) as (run, sampler):
-        record, epoch = run.record, sampler.taken[0].epoch
-        assert isinstance(record, Record)
-        until = Until(record, epoch)
+        *_, last = run.record
+        assert last.place is not None
+        unknown = msgspec.structs.replace(last, ended=Ended.UNKNOWN, place=None, result=None)
+        until = Until(Record.of([*run.record, unknown]), sampler.taken[0].epoch)
         those = list(until)
         assert those == list(until), "it can be read again"
-        assert 0 < len(those) < len(record)
-        assert all(each.place is None or each.place.epoch <= epoch for each in those)
+        assert those[-1] == unknown
+        assert last not in those
+        assert 1 < len(those) < len(list(run.record))
+        assert all(each.place.epoch <= until.epoch for each in those if each.place is not None)
 
 
 def test_a_store_without_a_snapshot_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ def struck(monkeypatch: pytest.MonkeyPatch, seconds: float, *, cluster: Cluster 
 
     monkeypatch.setitem(striking.OF_PROVIDER, "provider-down", away)
     virtual_time, ended = VirtualTime(), False
-    loop = VirtualLoop(virtual_time, 1.0)
+    loop = VirtualLoop(virtual_time, 1.0)  # type: ignore[abstract]  # only what tasks need
     processes: Any = OnServers(cluster or Cluster(), *(None,) * 2, Random(3), lambda: None)  # type: ignore[arg-type]
     faults = iter([Drawn("provider", "provider-down")] * 6)
     striker = Striker(processes, None, faults, healed, clock=lambda: virtual_time.now_s)  # type: ignore[arg-type]
