@@ -71,6 +71,8 @@ def _judge(found: Ran, options: argparse.Namespace) -> int:
         for violation in violations:
             print(f"VIOLATION    at epoch {sample.epoch}: {violation}")
         sampled += len(violations)
+        if not violations:
+            sample.file.unlink()
     violations = audit(found.run)
     for line in checked(found.run):
         print(f"audit        {line}")

@@ -30,7 +30,7 @@ def fault_lines(struck: Sequence[Struck], began_s: float, points: Sequence[Point
         names = ", ".join(f"{count} {name}" for name, count in sorted(Counter(each.fault for each in of_kind).items()))
         healed = [each.healed_s for each in of_kind]
         lines.append(
-            f"{kind:<12} {len(of_kind):>3} faults ({names}): healed after {statistics.median(healed):.1f} s in the "
+            f"{kind:<12} {len(of_kind):>3} times ({names}): healed after {statistics.median(healed):.1f} s in the "
             f"median, {max(healed):.1f} s at most; no reply for {statistics.median(those):.0f} and {max(those):.0f} s"
         )
     return lines

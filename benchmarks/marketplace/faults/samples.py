@@ -1,7 +1,8 @@
 """Samples of a run: the state in stored snapshots, taken while the load goes on, and judged afterwards against the log
 and the record up to their epochs.
 
-A state waits for its judgement in a file, because an hour's are large.
+A state waits for its judgement in a file, because an hour's are large. Who judges removes the file, or leaves it for
+whoever looks for what is wrong.
 """
 
 from __future__ import annotations

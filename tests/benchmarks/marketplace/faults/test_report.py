@@ -25,10 +25,10 @@ def test_a_line_for_each_kind_with_its_longest_silence() -> None:
     silent = {*range(11, 14), *range(31, 38)}
     worker, store = fault_lines(struck, 1_000.0, [point(at) for at in range(60) if at not in silent], 1.0)
     assert worker == (
-        "worker         2 faults (1 frozen-worker, 1 worker): healed after 7.5 s in the median, 12.0 s at most; "
+        "worker         2 times (1 frozen-worker, 1 worker): healed after 7.5 s in the median, 12.0 s at most; "
         "no reply for 5 and 7 s"
     )
-    assert store.startswith("store          1 faults (1 store): healed after 9.0 s")
+    assert store.startswith("store          1 times (1 store): healed after 9.0 s")
     assert store.endswith("no reply for 0 and 0 s")
 
 

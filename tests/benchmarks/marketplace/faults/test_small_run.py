@@ -30,13 +30,14 @@ def run(words: str) -> tuple[int, str, str]:
 
 
 def test_a_worker_and_the_provider_are_struck() -> None:
+    # The seed draws the provider first, whose fault never lasts longer than a period.
     status, shown, told = run(
         "--minutes 0.7 --every 20 --kinds worker,provider --rate 8 --size 0.01 --slots 4 --clients 1 --sample 0.2 "
-        "--declined 10 --unreachable 5 --seed 3"
+        "--declined 10 --unreachable 5 --seed 18"
     )
     assert status == 0, shown + told
-    assert re.search(r"^worker +1 faults \(1 [a-z-]+\): healed after", shown, re.MULTILINE), shown
-    assert re.search(r"^provider +1 faults \(1 provider-[a-z]+\): healed after", shown, re.MULTILINE), shown
+    assert re.search(r"^worker +1 times \(1 worker\): healed after", shown, re.MULTILINE), shown
+    assert re.search(r"^provider +1 times \(1 provider-down\): healed after", shown, re.MULTILINE), shown
     samples = re.findall(r"^sample +epoch \d+, \d+ entries: (\d+) violations", shown, re.MULTILINE)
     assert samples, shown
     assert {*samples} == {"0"}
