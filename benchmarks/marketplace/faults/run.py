@@ -128,10 +128,10 @@ def _striker(
         if sample is not None:
             say(f"sampled epoch {sample.epoch}: {sample.entries} entries, {sample.encoded} bytes")
 
-    rng = Random(options.seed)
     services = cluster.services
-    processes = OnServers(cluster, services.kafka, services.minio, rng, lambda: None)
-    return Striker(processes, provider, drawn(rng, options.kinds), healed)
+    processes = OnServers(cluster, services.kafka, services.minio, Random(options.seed), lambda: None)
+    # Faults are drawn apart, so that their order does not hang on how long they take.
+    return Striker(processes, provider, drawn(Random(options.seed), options.kinds), healed)
 
 
 async def _struck(

@@ -85,9 +85,9 @@ class Striker:
         """
         for period in range(int((until_s - from_s) / every_s + 1e-9)):
             begin_s = from_s + period * every_s
-            share = self._processes.rng.uniform(0, LATEST_SHARE)
             if self._clock() > begin_s + every_s:
                 continue
+            share = self._processes.rng.uniform(0, LATEST_SHARE)
             await asyncio.sleep(max(begin_s + share * every_s - self._clock(), 0))
             struck = await self._strike(next(self._faults))
             self.struck.append(struck)
