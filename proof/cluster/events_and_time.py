@@ -84,7 +84,7 @@ async def run(
         await load.next_reply(PATIENCE_SECONDS)
         looking = asyncio.create_task(snapshots.look_on())
         bursts = asyncio.create_task(_bursts(load, clocks, options, tell))
-        stage = TimedStage(cluster, kafka, minio, load, rng, lambda: None, clocks=clocks)
+        stage = TimedStage(cluster, kafka, minio, rng, lambda: None, load=load, clocks=clocks)
         await _strike(stage, options, tell)
         await bursts
         await load.stop()

@@ -107,7 +107,7 @@ async def _strike(
 ) -> Struck:
     loop = asyncio.get_running_loop()
     moments: list[float] = []
-    stage = Stage(cluster, kafka, minio, load, rng, lambda: moments.append(loop.time()))
+    stage = Stage(cluster, kafka, minio, rng, lambda: moments.append(loop.time()), load=load)
     if fault != EARLY:
         await asyncio.sleep(STEADY_SECONDS * rng.uniform(0.5, 1.0))
     await SCENARIOS[fault](stage)

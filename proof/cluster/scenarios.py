@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
@@ -28,13 +28,12 @@ STORE_AWAY_INTERVALS: Final = 2.5
 
 
 @dataclass(frozen=True)
-class Stage:
+class Processes:
     """The processes that faults strike. `struck` is called at the moment from which a fault is timed."""
 
     cluster: ClusterUnderTest
     kafka: Service
     minio: Service
-    load: SteadyLoad
     rng: Random
     struck: Callable[[], None]
 
@@ -84,20 +83,27 @@ class Stage:
                 await self.cluster.start_worker(place)
 
 
-async def _worker(stage: Stage) -> None:
+@dataclass(frozen=True)
+class Stage(Processes):
+    """As `Processes`, with a load that a fault can pause."""
+
+    load: SteadyLoad = field(kw_only=True)
+
+
+async def _worker(stage: Processes) -> None:
     stage.struck()
     await stage.kill_worker(stage.some_place())
     await stage.start_workers()
 
 
-async def _worker_unreplaced(stage: Stage) -> None:
+async def _worker_unreplaced(stage: Processes) -> None:
     stage.struck()
     await stage.kill_worker(stage.some_place())
     await asyncio.sleep(UNREPLACED_SECONDS)
     await stage.start_workers()
 
 
-async def _two_in_a_row(stage: Stage) -> None:
+async def _two_in_a_row(stage: Processes) -> None:
     first = stage.some_place()
     stage.struck()
     await stage.kill_worker(first)
@@ -106,26 +112,26 @@ async def _two_in_a_row(stage: Stage) -> None:
     await stage.start_workers()
 
 
-async def _all_workers(stage: Stage) -> None:
+async def _all_workers(stage: Processes) -> None:
     stage.struck()
     await stage.kill_all_workers()
     await stage.start_workers()
 
 
-async def _coordinator(stage: Stage) -> None:
+async def _coordinator(stage: Processes) -> None:
     stage.struck()
     await stage.kill_coordinator()
     await stage.cluster.start_coordinator()
 
 
-async def _coordinator_and_worker(stage: Stage) -> None:
+async def _coordinator_and_worker(stage: Processes) -> None:
     stage.struck()
     await asyncio.gather(stage.kill_coordinator(), stage.kill_worker(stage.some_place()))
     await stage.cluster.start_coordinator()
     await stage.start_workers()
 
 
-async def _worker_during_recovery(stage: Stage) -> None:
+async def _worker_during_recovery(stage: Processes) -> None:
     first = stage.some_place()
     stage.struck()
     await stage.kill_worker(first)
@@ -135,14 +141,14 @@ async def _worker_during_recovery(stage: Stage) -> None:
     await stage.start_workers()
 
 
-async def _same_address(stage: Stage) -> None:
+async def _same_address(stage: Processes) -> None:
     place = stage.some_place()
     stage.struck()
     await stage.kill_worker(place)
     await stage.cluster.start_worker(place, same_port=True)
 
 
-async def _frozen_worker(stage: Stage) -> None:
+async def _frozen_worker(stage: Processes) -> None:
     worker = stage.cluster.workers[stage.some_place()]
     assert worker is not None
     stage.struck()
@@ -151,7 +157,7 @@ async def _frozen_worker(stage: Stage) -> None:
     worker.thaw()
 
 
-async def _frozen_coordinator(stage: Stage) -> None:
+async def _frozen_coordinator(stage: Processes) -> None:
     coordinator = stage.cluster.coordinator
     assert coordinator is not None
     stage.struck()
@@ -160,19 +166,19 @@ async def _frozen_coordinator(stage: Stage) -> None:
     coordinator.thaw()
 
 
-async def _gateway(stage: Stage) -> None:
+async def _gateway(stage: Processes) -> None:
     stage.struck()
     await stage.kill_gateway()
     await stage.cluster.start_gateway()
 
 
-async def _kafka(stage: Stage) -> None:
+async def _kafka(stage: Processes) -> None:
     stage.struck()
     await asyncio.to_thread(stage.kafka.kill)
     await asyncio.to_thread(stage.kafka.start)
 
 
-async def _store(stage: Stage) -> None:
+async def _store(stage: Processes) -> None:
     stage.struck()
     await asyncio.to_thread(stage.minio.kill)
     await asyncio.sleep(STORE_AWAY_INTERVALS * stage.cluster.options.snapshot_interval_s)
@@ -188,7 +194,7 @@ async def _idle(stage: Stage) -> None:
     await stage.start_workers()
 
 
-async def _everything(stage: Stage) -> None:
+async def _everything(stage: Processes) -> None:
     stage.struck()
     await asyncio.gather(
         stage.kill_coordinator(),
@@ -203,7 +209,7 @@ async def _everything(stage: Stage) -> None:
     await stage.cluster.start_gateway()
 
 
-async def _rolling_restart(stage: Stage) -> None:
+async def _rolling_restart(stage: Processes) -> None:
     cluster = stage.cluster
     await cluster.settled()
     before = await cluster.replayed()
@@ -219,7 +225,7 @@ async def _rolling_restart(stage: Stage) -> None:
     _replayed_none("restart of the coordinator", await cluster.replayed())
 
 
-async def _none_left(stage: Stage) -> None:
+async def _none_left(stage: Processes) -> None:
     cluster = stage.cluster
     await cluster.settled()
     before = await cluster.replayed()
@@ -235,8 +241,8 @@ def _replayed_none(what: str, epochs: int) -> None:
         raise ChildFailed(f"the {what} made workers run {epochs} recorded epochs again")
 
 
-SCENARIOS: Final[dict[str, Callable[[Stage], Awaitable[None]]]] = {
-    "before-first-snapshot": _worker,
+EARLY: Final = "before-first-snapshot"
+OF_PROCESSES: Final[dict[str, Callable[[Processes], Awaitable[None]]]] = {
     "worker": _worker,
     "worker-unreplaced": _worker_unreplaced,
     "two-in-a-row": _two_in_a_row,
@@ -250,10 +256,10 @@ SCENARIOS: Final[dict[str, Callable[[Stage], Awaitable[None]]]] = {
     "gateway": _gateway,
     "kafka": _kafka,
     "store": _store,
-    "idle": _idle,
     "everything": _everything,
     "rolling-restart": _rolling_restart,
     "none-left": _none_left,
 }
+"""Those that any load may go on through, by name."""
+SCENARIOS: Final[dict[str, Callable[[Stage], Awaitable[None]]]] = {EARLY: _worker, **OF_PROCESSES, "idle": _idle}
 """The faults by name, in the order of a run. The first one strikes at once, before there is a snapshot."""
-EARLY: Final = "before-first-snapshot"

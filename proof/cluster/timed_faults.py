@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from proof.cluster.scenarios import EARLY, FREEZE_SECONDS, SCENARIOS, STORE_AWAY_INTERVALS, Stage
+from proof.cluster.scenarios import EARLY, FREEZE_SECONDS, SCENARIOS, STORE_AWAY_INTERVALS, Processes, Stage
 from proof.cluster.services import Server
 from proof.cluster.skewed_worker import set_clocks
 
@@ -51,11 +51,17 @@ class Clocks:
 
 
 @dataclass(frozen=True)
-class TimedStage(Stage):
-    """As `Stage`, with clocks, and with servers that can stop and stand still."""
+class OnServers(Processes):
+    """As `Processes`, with servers that can stop and stand still."""
 
     kafka: Server
     minio: Server
+
+
+@dataclass(frozen=True)
+class TimedStage(OnServers, Stage):
+    """As `Stage`, with such servers, and with clocks."""
+
     clocks: Clocks = field(kw_only=True)
 
 
@@ -85,27 +91,27 @@ async def _clocks_while_workers_die(stage: TimedStage) -> None:
     await stage.start_workers()
 
 
-async def _kafka_stops(stage: TimedStage) -> None:
+async def _kafka_stops(stage: OnServers) -> None:
     stage.struck()
     await asyncio.to_thread(stage.kafka.stop)
     await asyncio.to_thread(stage.kafka.start)
 
 
-async def _kafka_frozen(stage: TimedStage) -> None:
+async def _kafka_frozen(stage: OnServers) -> None:
     stage.struck()
     stage.kafka.freeze()
     await asyncio.sleep(SERVER_FROZEN_SECONDS)
     stage.kafka.thaw()
 
 
-async def _store_frozen(stage: TimedStage) -> None:
+async def _store_frozen(stage: OnServers) -> None:
     stage.struck()
     stage.minio.freeze()
     await asyncio.sleep(STORE_AWAY_INTERVALS * stage.cluster.options.snapshot_interval_s)
     stage.minio.thaw()
 
 
-async def _gateway_frozen(stage: TimedStage) -> None:
+async def _gateway_frozen(stage: OnServers) -> None:
     gateway = stage.cluster.gateway
     assert gateway is not None
     stage.struck()
@@ -114,12 +120,16 @@ async def _gateway_frozen(stage: TimedStage) -> None:
     gateway.thaw()
 
 
-FAULTS: Final[dict[str, Callable[[TimedStage], Awaitable[None]]]] = {
-    **{name: fault for name, fault in SCENARIOS.items() if name not in _PLANNED},
+OF_SERVERS: Final[dict[str, Callable[[OnServers], Awaitable[None]]]] = {
     "kafka-stops": _kafka_stops,
     "kafka-frozen": _kafka_frozen,
     "store-frozen": _store_frozen,
     "gateway-frozen": _gateway_frozen,
+}
+"""Servers that stop in order, and processes that stand still, by name."""
+FAULTS: Final[dict[str, Callable[[TimedStage], Awaitable[None]]]] = {
+    **{name: fault for name, fault in SCENARIOS.items() if name not in _PLANNED},
+    **OF_SERVERS,
     "clocks-forward": _clocks_forward,
     "clocks-back": _clocks_back,
     "clocks-while-workers-die": _clocks_while_workers_die,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -98,16 +98,22 @@ async def own_cluster(app_target: str, name: str, shape: ClusterShape) -> AsyncI
 
 
 @asynccontextmanager
-async def benchmark_cluster(app_target: str, name: str, shape: ClusterShape) -> AsyncIterator[BenchmarkCluster]:
-    """The same as something that can also be killed and restarted in parts."""
-    with tempfile.TemporaryDirectory(prefix="styx-benchmark-") as directory, local_services() as services:
+async def benchmark_cluster(
+    app_target: str, name: str, shape: ClusterShape, logs: Path | None = None
+) -> AsyncIterator[BenchmarkCluster]:
+    """The same as something that can also be killed and restarted in parts. What its processes print stays in the
+    folder `logs`, if one is given.
+    """
+    with ExitStack() as stack:
+        directory = logs or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="styx-benchmark-")))
+        services = stack.enter_context(local_services())
         options = ClusterOptions(
             app=app_target,
             name=name,
             kafka=services.kafka_address,
             store=name,
             s3_endpoint=services.s3_endpoint,
-            directory=Path(directory),
+            directory=directory,
             workers=shape.workers,
             slots=shape.slots,
             reply_partitions=16,

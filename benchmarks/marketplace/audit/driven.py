@@ -86,7 +86,7 @@ async def judged(
         terms=terms,
         calls=calls_of(app),
         complete=complete,
-        end=_last(history),
+        end=last_told(history),
     )
     return Audit(checked(run), [str(violation) for violation in audit(run)])
 
@@ -101,7 +101,7 @@ async def _settled(client: Client, before: State, terms: Terms) -> tuple[History
         again, then = await history_of(client), await _state(client, before)
         told = any(history.count(event) != again.count(event) for event in events.EVENTS)
         history, after = again, then
-        if not told and not _awaits(Run(before=before, after=after, history=history, terms=terms)):
+        if not told and not awaits(Run(before=before, after=after, history=history, terms=terms)):
             break
         await asyncio.sleep(PAUSE_S)
     if told:
@@ -112,7 +112,7 @@ async def _settled(client: Client, before: State, terms: Terms) -> tuple[History
     return history, after
 
 
-def _awaits(run: Run) -> bool:
+def awaits(run: Run) -> bool:
     """Whether something is under way that will be told, or copies still follow their products."""
     if run.history.count(events.reserve_stock) != run.history.count(events.transaction_mark):
         return True
@@ -137,6 +137,6 @@ async def _state(client: Client, before: State) -> State:
     return await state_by_requests(client, before.values(customer), before.values(seller), before.values(product))
 
 
-def _last(history: History) -> datetime | None:
+def last_told(history: History) -> datetime | None:
     """The latest time that an event tells of: the deployment's time is not before it."""
     return max((told.time for event in events.EVENTS for told in history.of(event)), default=None)

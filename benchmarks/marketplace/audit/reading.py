@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -68,18 +68,32 @@ def state_here(client: EmbeddedClient) -> State:
     return state_of(client.engine.app, client.engine.encoded_state().items())
 
 
-def state_in_snapshot(store: Store, app: App, *, epoch: int | None = None) -> tuple[int, State]:
-    """The state in a stored snapshot, with its views, and the epoch at whose end it was so: the newest one, or that of
-    `epoch`. Raises `CannotRead`.
+class Stored(NamedTuple):
+    """What a stored snapshot has, with its views, and the epoch at whose end it was so. An entry is an entity's state
+    or one of its rows, by (operator or table, key), as the engine keeps it.
     """
+
+    epoch: int
+    entries: list[tuple[tuple[str, Any], bytes]]
+
+
+def state_in_snapshot(store: Store, app: App, *, epoch: int | None = None) -> tuple[int, State]:
+    """The state in a stored snapshot, with its views, and its epoch: the newest one, or that of `epoch`. Raises
+    `CannotRead`.
+    """
+    stored = read_snapshot(store, epoch=epoch)
+    return stored.epoch, state_of(app, stored.entries)
+
+
+def read_snapshot(store: Store, *, epoch: int | None = None) -> Stored:
+    """The newest snapshot, or that of `epoch`. Raises `CannotRead`, and what the store raises."""
     manifests, _ = read_manifests(store)
     found = [each for each in newest_first(manifests) if epoch is None or each.epoch == epoch]
     if not found:
         which = "no snapshot" if epoch is None else f"no snapshot of epoch {epoch}"
         raise CannotRead(f"the store has {which}: wait for one, or name one of {[each.epoch for each in manifests]}")
     states = read_states(found[0], range(len(found[0].slots)), store)
-    entries = (entry for state in states.values() for entry in state.entities(NEWEST).items())
-    return found[0].epoch, state_of(app, entries)
+    return Stored(found[0].epoch, [entry for state in states.values() for entry in state.entities(NEWEST).items()])
 
 
 async def state_by_requests(

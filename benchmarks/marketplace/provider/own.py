@@ -12,7 +12,7 @@ import sys
 import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +34,7 @@ class OwnProvider:
 
     def __init__(self, directory: Path, declined: float = 0.0, unreachable: float = 0.0, seed: int = 1) -> None:
         self.url = ""
+        self._usual = {"rejected": declined, "unreachable": unreachable}
         self._port = 0
         self._words = ["--book", str(directory / "book.jsonl"), "--seed", str(seed)]
         self._words += ["--declined", str(declined), "--unreachable", str(unreachable)]
@@ -53,6 +54,13 @@ class OwnProvider:
         if not url:
             raise ConfigurationError(f"the payment provider has not started: exit status {process.wait()}")
         self.url, self._port, self._process = url, int(url.rpartition(":")[2]), process
+
+    def behave(self, *, down: bool = False, delay_ms: float = 0.0) -> None:
+        """From now on it answers nobody, or each one so much later; without arguments as at first. Raises `OSError`."""
+        body = msgspec.json.encode({**self._usual, "down": down, "delay_ms": delay_ms})
+        request = urllib.request.Request(f"{self.url}/behaviour", body, method="POST")
+        with urllib.request.urlopen(request, timeout=END_SECONDS_MAX):
+            pass
 
     def kill(self) -> None:
         """Sends SIGKILL, and waits for the end."""
@@ -88,28 +96,44 @@ def add_provider_options(parser: argparse._ActionsContainer) -> None:
 
 
 @contextmanager
+def own_provider(declined: float = 0.0, unreachable: float = 0.0) -> Iterator[OwnProvider]:
+    """A provider that runs, with its address in the environment. Raises `ConfigurationError`."""
+    before = os.environ.get(PROVIDER_VARIABLE)
+    with tempfile.TemporaryDirectory(prefix="styx-marketplace-provider-") as directory:
+        own = OwnProvider(Path(directory), declined, unreachable)
+        own.start()
+        os.environ[PROVIDER_VARIABLE] = own.url
+        try:
+            yield own
+        finally:
+            own.stop()
+            _set(before)
+
+
+@contextmanager
 def provided(words: Sequence[str]) -> Iterator[None]:
     """With the provider that a command line asks for in the environment. Raises `ConfigurationError`."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     add_provider_options(parser)
     options, _ = parser.parse_known_args(words)
-    before = os.environ.get(PROVIDER_VARIABLE)
-    with ExitStack() as stack:
-        if options.provider == OWN:
-            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="styx-marketplace-provider-"))
-            own = OwnProvider(Path(directory), options.declined, options.unreachable)
-            own.start()
-            stack.callback(own.stop)
-            os.environ[PROVIDER_VARIABLE] = own.url
-        elif options.provider is not None:
-            os.environ[PROVIDER_VARIABLE] = options.provider
-        try:
+    if options.provider == OWN:
+        with own_provider(options.declined, options.unreachable):
             yield
-        finally:
-            if before is None:
-                os.environ.pop(PROVIDER_VARIABLE, None)
-            else:
-                os.environ[PROVIDER_VARIABLE] = before
+        return
+    before = os.environ.get(PROVIDER_VARIABLE)
+    if options.provider is not None:
+        os.environ[PROVIDER_VARIABLE] = options.provider
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+def _set(url: str | None) -> None:
+    if url is None:
+        os.environ.pop(PROVIDER_VARIABLE, None)
+    else:
+        os.environ[PROVIDER_VARIABLE] = url
 
 
 def provider_of(options: argparse.Namespace) -> str:
