@@ -31,7 +31,7 @@ from tests.simulation.test_agenda_mutations import a_delivery_leaves_its_entry
 
 pytestmark = plain_form
 
-SEEDS: Final = range(40)
+SEEDS: Final = range(80)
 UNHARMED: Final = 4
 """Of so many seeds one has no faults, so that no external function may be called again."""
 LOW: Final = 3
@@ -211,7 +211,10 @@ def calls_together_wait_for_external_functions(patch: pytest.MonkeyPatch) -> Non
     patch.setattr(RootTransaction, "needs_external", lambda self: setattr(self, "external", True))
 
 
-NOTICED_BY: Final[dict[Callable[[pytest.MonkeyPatch], None], int]] = {a_delivery_leaves_its_entry: 2}
+NOTICED_BY: Final[dict[Callable[[pytest.MonkeyPatch], None], int]] = {
+    a_delivery_leaves_its_entry: 2,
+    a_snapshot_has_the_first_alone: 53,
+}
 """Seeds that notice soon what others notice late."""
 
 
