@@ -391,7 +391,7 @@ class Coordinator:
             if self._present.loaded == self.membership.members and self.phase is Phase.LOADING:
                 self._resume()
         elif isinstance(message, Emitted):
-            self._present.marks.want()
+            self._present.marks.want(message.partitions)
         elif isinstance(message, Broken):
             self._generation_broke(message)
         elif isinstance(message, StateChecked):

@@ -122,10 +122,13 @@ class StateChecked(msgspec.Struct, array_like=True, tag=9, gc=False):
 
 
 class Emitted(msgspec.Struct, array_like=True, tag=10, gc=False):
-    """Transactions up to `epoch` have emitted events on the worker's slots, and no mark behind them is in the logs."""
+    """Transactions up to `epoch` have emitted events on the worker's slots, and no mark behind them is in the logs.
+    `partitions` are all that a mark goes to, on all workers.
+    """
 
     generation: int
     epoch: int
+    partitions: int = 0
 
 
 ToCoordinator = (

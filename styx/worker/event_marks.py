@@ -12,11 +12,14 @@ from styx.worker.events import Effect, MarkEvents, Tell
 
 
 class EventMarks:
-    """Of one generation on one worker. `unmarked` is the last epoch that has closed with events."""
+    """Of one generation on one worker. `unmarked` is the last epoch that has closed with events. `partitions` are all
+    that a mark goes to, on all workers.
+    """
 
-    def __init__(self, generation: int) -> None:
+    def __init__(self, generation: int, partitions: int) -> None:
         self.unmarked = -1
         self._generation = generation
+        self._partitions = partitions
         self._closed = -1
         self._marked = -1
         self._told = False
@@ -49,5 +52,5 @@ class EventMarks:
             effects.append(MarkEvents(self._marked))
         if self.unmarked > self._marked and not self._told and self._wanted is None:
             self._told = True
-            effects.append(Tell(Emitted(self._generation, self.unmarked)))
+            effects.append(Tell(Emitted(self._generation, self.unmarked, self._partitions)))
         return effects

@@ -52,7 +52,7 @@ class Generation:
         self.slots: dict[int, Slot] = {}
         self.intake = Intake(app, limits, n_slots, self.executor.running)
         self.memories: dict[int, ReplyMemory] = {}
-        self.marks = EventMarks(number) if app.events else None
+        self.marks = EventMarks(number, len(app.events) * n_slots) if app.events else None
         self.replies = Replies(self.memories, n_slots, Emissions(app.events, self.slots) if app.events else None)
         self.epoch = -1
         self.counter = 0

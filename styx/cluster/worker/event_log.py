@@ -1,9 +1,12 @@
 """The appending of events to their topics, and the knowledge of which of them count.
 
 Its appender has a transactional producer of its own, which the coordinator takes over with each new generation: so a
-worker of an older one can append no more. A transaction is committed soon after its first record. What is in a
-transaction that never was is not there for whoever reads committed records, nor for a recovery, which emits it again.
-So an event counts, and a snapshot may be complete, when it is committed. Paper section 7.4, as for replies.
+worker of an older one can append no more. What is in a transaction that was never committed is not there for whoever
+reads committed records, nor for a recovery, which emits it again. So an event counts, and a snapshot may be complete,
+when it is committed. Paper section 7.4, as for replies.
+
+Nobody can read a record before its transaction is committed. So records gather until that is due, and then leave
+together: each partition gets one batch for a transaction instead of one for each epoch.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from styx.cluster.event_record import mark_of, record_of_event
 from styx.cluster.worker.under_way import UnderWay
@@ -23,16 +26,22 @@ from styx.model.event import Event
 
 QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024
 """While more bytes of events than this wait in the appender, further ones are held back in memory."""
+GATHERED_BYTES_MAX: Final = 512 * 1024
+"""Records of so many bytes leave before the commit is due, since one exchange takes no more."""
 COMMIT_SECONDS: Final = 0.1
-"""How long a record waits for the commit of its transaction at most, while Kafka answers."""
+"""From a record to the commit of its transaction, while Kafka answers, and from one commit to the next."""
 
 
-class _Append(NamedTuple):
-    event: str
-    slot: int
-    records: list[NewRecord]
-    size: int
-    committed: asyncio.Future[None]
+class _Batch:
+    """Records that gather for one partition, and their bytes."""
+
+    __slots__ = ("event", "records", "size", "slot")
+
+    def __init__(self, event: str, slot: int) -> None:
+        self.event = event
+        self.slot = slot
+        self.records: list[NewRecord] = []
+        self.size = 0
 
 
 class EventLog:
@@ -62,9 +71,15 @@ class EventLog:
         self._bytes = n_bytes
         self._loop = asyncio.get_running_loop()
         self._under_way = UnderWay()
-        self._held: deque[_Append] = deque()
+        self._gathered: dict[tuple[str, int], _Batch] = {}
+        self._gathered_bytes = 0
+        self._leaving: deque[_Batch] = deque()
         self._queued_bytes = 0
-        self._appended: list[tuple[_Append, int]] = []
+        self._sent = 0  # batches that the appender has, and are not in the log
+        self._appended: list[tuple[_Batch, int]] = []
+        # Done when its transaction is committed: of the records that gather, and of those that are being committed.
+        self._open: asyncio.Future[None] | None = None
+        self._closing: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._ended = False
 
@@ -103,49 +118,80 @@ class EventLog:
         if self._timer is not None:
             self._timer.cancel()
         self._appended = []
-        self._held.clear()
+        self._gathered.clear()
+        self._leaving.clear()
         self._under_way.end()
         self._appender.abort()
 
     def _append(self, name: str, slot: int, records: list[NewRecord]) -> int:
-        size = sum(map(size_of, records))
+        place, size = (name, slot), sum(map(size_of, records))
+        batch = self._gathered.get(place)
+        if batch is None:
+            batch = self._gathered[place] = _Batch(name, slot)
+        batch.records += records
+        batch.size += size
         self.waiting_bytes += size
-        self._held.append(_Append(name, slot, records, size, self._under_way.begin()))
-        self._append_held()
+        self._gathered_bytes += size
+        if self._open is None:
+            self._open = self._under_way.begin()
+        if self._closing is None:
+            self._begin()
+            if self._gathered_bytes >= GATHERED_BYTES_MAX:
+                self._leave()
         return size
 
-    def _append_held(self) -> None:
-        while self._held and self._queued_bytes <= QUEUED_BYTES_MAX:
-            append = self._held.popleft()
-            self._queued_bytes += append.size
-            future = self._appender.append(self.topics[append.event], append.slot, append.records)
-            future.add_done_callback(partial(self._has_appended, append))
+    def _begin(self) -> None:
+        if self._timer is None:
+            self._timer = self._loop.call_later(COMMIT_SECONDS, self._end_transaction)
 
-    def _has_appended(self, append: _Append, future: asyncio.Future[int]) -> None:
-        self._queued_bytes -= append.size
+    def _end_transaction(self) -> None:
+        """What has gathered leaves, and is committed once it is in the log. What comes meanwhile has to wait."""
+        self._timer = None
+        self._closing, self._open = self._open, None
+        self._leave()
+
+    def _leave(self) -> None:
+        self._leaving.extend(self._gathered.values())
+        self._gathered, self._gathered_bytes = {}, 0
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Sends what may leave, and commits it if that is due."""
+        while self._leaving and self._queued_bytes <= QUEUED_BYTES_MAX:
+            batch = self._leaving.popleft()
+            self._queued_bytes += batch.size
+            self._sent += 1
+            future = self._appender.append(self.topics[batch.event], batch.slot, batch.records)
+            future.add_done_callback(partial(self._has_appended, batch))
+        if self._closing is not None and not self._sent:
+            self._commit(self._closing)
+
+    def _has_appended(self, batch: _Batch, future: asyncio.Future[int]) -> None:
+        self._queued_bytes -= batch.size
+        self._sent -= 1
         if future.cancelled() or self._ended:
             return
         error = future.exception()
         if error is not None:
             self._lost(error)
             return
-        self._appended.append((append, future.result()))
-        if self._timer is None:
-            self._timer = self._loop.call_later(COMMIT_SECONDS, self._commit)
-        self._append_held()
+        self._appended.append((batch, future.result()))
+        self._go_on()
 
-    def _commit(self) -> None:
-        """Commits what is in the log. The next commit begins no sooner than this one has ended."""
+    def _commit(self, durable: asyncio.Future[None]) -> None:
+        """Commits what is in the log. The next commit begins no sooner than `COMMIT_SECONDS` after this one's end."""
         committing, self._appended = self._appended, []
 
         def committed() -> None:
             if self._ended:
                 return
-            for append, end in committing:
-                place = append.event, append.slot
+            for batch, end in committing:
+                place = batch.event, batch.slot
                 self.ends[place] = max(end, self.ends.get(place, 0))
-                self.waiting_bytes -= append.size
-                append.committed.set_result(None)
-            self._timer = self._loop.call_later(COMMIT_SECONDS, self._commit) if self._appended else None
+                self.waiting_bytes -= batch.size
+            self._closing = None
+            durable.set_result(None)
+            if self._open is not None:
+                self._begin()
 
         self._appender.commit(committed)

@@ -1,4 +1,6 @@
-"""Events under way: in order, held back when there are many, and counted only when they are committed."""
+"""Events under way: gathered for each transaction, in order, held back when there are many, and counted only when they
+are committed.
+"""
 
 from __future__ import annotations
 
@@ -63,6 +65,14 @@ class World:
         ]
         self.log.emit(slot, records)
 
+    async def committing(self, number: int) -> None:
+        """An event that is in the log at offset 8, and whose transaction is being committed."""
+        self.emit(number)
+        await some_passes()
+        self.appender.acknowledge(0, 9)
+        await some_passes()
+        assert len(self.appender.commits) == 1
+
 
 @pytest.fixture
 async def world(monkeypatch: pytest.MonkeyPatch) -> World:
@@ -83,13 +93,31 @@ async def test_events_of_a_slot_go_to_its_partition_of_their_topics_in_order(wor
     world.emit(1, 2)
     world.emit(3, event="moved", slot=2)
     world.log.mark([1, 2], 5)
+    await some_passes()
     assert values(world) == [
-        ("T.paid", 1, [b"1", b"2"]),
-        ("T.moved", 2, [b"3"]),
-        *((topic, slot, [None]) for topic in ("T.paid", "T.moved") for slot in (1, 2)),
+        ("T.paid", 1, [b"1", b"2", None]),
+        ("T.moved", 2, [b"3", None]),
+        ("T.paid", 2, [None]),
+        ("T.moved", 1, [None]),
     ]
     assert world.counts == {"paid": 2, "moved": 1}
     assert world.bytes.keys() == {"paid", "moved"}
+
+
+async def test_records_gather_until_their_transaction_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_log, "COMMIT_SECONDS", 3600.0)
+    world = World()
+    world.emit(1)
+    world.emit(2)
+    await some_passes()
+    assert values(world) == []
+    monkeypatch.setattr(event_log, "GATHERED_BYTES_MAX", world.log.waiting_bytes + 1)
+    world.emit(3)
+    await some_passes()
+    assert values(world) == [("T.paid", 1, [b"1", b"2", b"3"])], "they are enough for an exchange"
+    world.appender.acknowledge(0, 3)
+    await some_passes()
+    assert world.appender.commits == [], "no commit is due"
 
 
 async def test_what_is_appended_counts_when_it_is_committed(world: World) -> None:
@@ -98,6 +126,8 @@ async def test_what_is_appended_counts_when_it_is_committed(world: World) -> Non
     world.emit(1)
     assert world.log.waiting_bytes > 0
     world.log.when_durable(lambda: told.append("one"))
+    await some_passes()
+    assert world.appender.commits == [], "it is not in the log"
     world.appender.acknowledge(0, 9)
     await some_passes()
     assert (told, world.log.ends) == (["nothing"], {})
@@ -109,51 +139,58 @@ async def test_what_is_appended_counts_when_it_is_committed(world: World) -> Non
     assert world.log.ends_of(1) == {"paid": 9, "moved": 0}
 
 
-async def test_what_comes_amid_a_commit_waits_for_the_next_one(world: World) -> None:
-    world.emit(1)
-    world.appender.acknowledge(0, 9)
-    await some_passes()
+async def test_what_comes_amid_a_commit_waits_for_the_next_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_log, "GATHERED_BYTES_MAX", 1)
+    told: list[str] = []
+    await world.committing(1)
     world.emit(2)
+    world.log.when_durable(lambda: told.append("two"))
+    await some_passes()
+    assert values(world) == [("T.paid", 1, [b"1"])]
+    world.appender.commits[0]()
+    await some_passes()
+    assert (world.log.ends, told) == ({("paid", 1): 9}, [])
+    assert values(world) == [("T.paid", 1, [b"1"]), ("T.paid", 1, [b"2"])]
     world.appender.acknowledge(1, 10)
     await some_passes()
-    [commit] = world.appender.commits
-    commit()
-    await some_passes()
-    assert world.log.ends == {("paid", 1): 9}
     world.appender.commits[1]()
-    assert world.log.ends == {("paid", 1): 10}
+    await some_passes()
+    assert (world.log.ends, told) == ({("paid", 1): 10}, ["two"])
 
 
 async def test_many_bytes_are_held_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_log, "QUEUED_BYTES_MAX", 100)
-    for number in range(4):
-        world.emit(number)
-    assert len(world.appender.appended) < 4
-    for number in range(4):
-        world.appender.acknowledge(number, number)
+    monkeypatch.setattr(event_log, "QUEUED_BYTES_MAX", 1)
+    for slot in range(4):
+        world.emit(slot, slot=slot)
+    await some_passes()
+    for slot in range(4):
+        assert len(world.appender.appended) == slot + 1
+        assert world.appender.commits == [], "some of the transaction has not left"
+        world.appender.acknowledge(slot, 1)
         await some_passes()
     assert [written for _, _, written in values(world)] == [[b"0"], [b"1"], [b"2"], [b"3"]]
+    world.appender.commits[0]()
+    assert world.log.ends == {("paid", slot): 1 for slot in range(4)}
 
 
 async def test_an_event_that_cannot_be_appended_is_lost_with_a_word(world: World) -> None:
     told: list[str] = []
     world.emit(1)
     world.log.when_durable(lambda: told.append("never"))
+    await some_passes()
     world.appender.appended[0][3].set_exception(OSError("no"))
     await some_passes()
     assert [str(error) for error in world.lost] == ["no"]
-    assert told == []
+    assert (told, world.appender.commits) == ([], [])
 
 
 async def test_a_log_that_has_ended_tells_nobody(world: World) -> None:
     told: list[str] = []
-    world.emit(1)
-    world.emit(2)
+    await world.committing(1)
     world.log.when_durable(lambda: told.append("never"))
-    world.appender.acknowledge(0, 9)
-    await some_passes()
+    world.emit(2)
     world.log.end()
-    world.appender.acknowledge(1, 10)
     world.appender.commits[0]()
     await some_passes()
     assert (told, world.log.ends, world.appender.aborted) == ([], {}, True)
+    assert values(world) == [("T.paid", 1, [b"1"])]
