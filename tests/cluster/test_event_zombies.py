@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from proof.cluster import ClusterOptions, ClusterUnderTest
+from proof.cluster.prompt_worker import MODULE
 from styx import TransactionAborted
 from styx.kafka.event_topics import event_topic
 from styx.testing.patience import PATIENCE_SECONDS
@@ -33,6 +34,7 @@ def test_what_a_frozen_worker_appends_when_it_goes_on_is_not_read(kafka: RealKaf
             directory=tmp_path,
             workers=WORKERS,
             grace_s=1.0,
+            worker_module=MODULE,
         )
         committed: list[str] = []
         over = asyncio.Event()
