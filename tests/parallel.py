@@ -1,10 +1,10 @@
 """How many processes share the tests of one run, and in which order they take them (`pytest -n logical --dist
 worksteal`).
 
-There is one process more than processors: tests on real servers wait half of their time. pytest-xdist deals the list
-out in equal parts, and who has done his takes half of what another one has left, from the end. So the first process
-goes through the tests on real servers; meanwhile the others compute, first what is quick, then what takes long, and
-seldom need a server of their own. Of each kind the longest come first, so that the last ones are short, and no process
+There are two processes more than processors: tests on real servers wait much of their time. pytest-xdist deals the
+list out in equal parts, and who has done his takes half of what another one has left, from the end. So the first
+process goes through the tests on real servers; meanwhile the others compute, first what is quick, then what takes long,
+and come to tests on servers last. Of each kind the longest come first, so that the last ones are short, and no process
 ends alone. Which tests run, and what one of them does, is never decided here.
 """
 
@@ -18,7 +18,7 @@ import pytest
 
 SERVERS: Final = frozenset({"kafka", "minio"})
 """Fixtures of `tests/real_services.py` that start one, in each process that asks for it."""
-WAITING: Final = 1
+WAITING: Final = 2
 """So many processes are there for tests that wait, beside one for each processor."""
 CHOSEN: Final = "PYTEST_XDIST_AUTO_NUM_WORKERS"
 """With this variable somebody has chosen the number of processes."""
