@@ -52,36 +52,40 @@ def holds_set(value: Any) -> bool:
         whole = left.pop()
         kind = type(whole)
         if kind is list:
-            items: list[Any] = whole
-            for item in items:
-                if not _is_plain(item):
-                    left.append(item)
-            continue
-        if kind is dict:
-            entries: dict[Any, Any] = whole
-            for key, item in entries.items():
-                if not _is_plain(key):
-                    left.append(key)
-                if not _is_plain(item):
-                    left.append(item)
-            continue
-        if kind is tuple:
-            parts: tuple[Any, ...] = whole
+            _add_items(left, whole)
+        elif kind is tuple:
+            _add_parts(left, whole)
+        elif kind is dict:
+            _add_entries(left, whole)
         else:
             if kind is not last:  # nearly always it is one of a list's rows, which have one class
-                found = _kinds.get(id(kind))
-                if found is None:
-                    found = _learned(kind)
+                found = _kinds.get(id(kind)) or _learned(kind)
                 if found.is_set:
                     return True
                 last, inner = kind, found.parts
-            if inner is None:
-                continue
-            parts = whole if inner is tuple else tuple(inner(whole))
-        for part in parts:
-            if not _is_plain(part):
-                left.append(part)
+            if inner is not None:
+                _add_parts(left, whole if inner is tuple else tuple(inner(whole)))
     return False
+
+
+def _add_items(left: list[Any], items: list[Any]) -> None:
+    for item in items:
+        if not _is_plain(item):
+            left.append(item)
+
+
+def _add_parts(left: list[Any], parts: tuple[Any, ...]) -> None:
+    for part in parts:
+        if not _is_plain(part):
+            left.append(part)
+
+
+def _add_entries(left: list[Any], entries: dict[Any, Any]) -> None:
+    for key, item in entries.items():
+        if not _is_plain(key):
+            left.append(key)
+        if not _is_plain(item):
+            left.append(item)
 
 
 def _learned(kind: Any) -> _Kind:
