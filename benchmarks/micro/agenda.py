@@ -18,7 +18,8 @@ from typing import Any, Final, NamedTuple
 from benchmarks.micro.many_rows import Measured, _measured, alone
 from benchmarks.micro.rows import N_SLOTS
 from styx import App, Context, Operator, embedded
-from styx.model.agenda import AgendaEntry, agenda_of, encode_entry, entry_id
+from styx.model.agenda import AgendaEntry, agenda_of, encode_entry
+from styx.model.serial_id import entry_id
 from styx.native.form import FORM, describe
 from styx.protocol.manifest import Manifest, SlotManifest
 from styx.snapshot.load import read_states

@@ -9,7 +9,6 @@ becomes a transaction of its own (`styx.model.delivery`). An entry never calls a
 from __future__ import annotations
 
 from datetime import timedelta
-from hashlib import blake2b
 from typing import Any, Final
 
 import msgspec
@@ -40,9 +39,6 @@ LOCAL_PART: Final = 2
 """Phase 3. These three are the parts of an epoch, in the serial order."""
 
 _MICROSECOND: Final = timedelta(microseconds=1)
-PLACE_BYTES_MAX: Final = 64
-"""Bytes of a place that stand in an id as they are. With the digest of a longer one, a request id has room."""
-PLACE_DIGEST_BYTES: Final = 16
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -157,16 +153,6 @@ def giver_of(key: tuple[str | int, ...]) -> tuple[Key, str]:
     """(the giving entity's key, the entry's own part) of a key that `entry_key` made."""
     entity = key[:-1]
     return (entity[0] if len(entity) == 1 else entity), str(key[-1])
-
-
-def entry_id(epoch: int, part: int, tid: int, place: bytes, number: int) -> str:
-    """The id of the entry `number` of an invocation. Ids sort by epoch, then by the `part` of it that commits
-    (`Environment.place`), then by transaction, place in it (`styx.model.serial_place`) and number. This is the serial
-    order, for places of at most `PLACE_BYTES_MAX`.
-    """
-    if len(place) > PLACE_BYTES_MAX:
-        place = place[:PLACE_BYTES_MAX] + blake2b(place, digest_size=PLACE_DIGEST_BYTES).digest()
-    return f"{epoch:012x}{part:d}{tid:016x}{place.hex()}.{number:08x}"
 
 
 # What functions say ----------------------------------------------------------------------------------------

@@ -10,12 +10,13 @@ from typing import Any
 from styx.errors import BadArguments, ConfigurationError, UnknownOperator
 from styx.model.consequence import Consequence
 from styx.model.event import RESERVED_OPERATOR, Event, declared_events
-from styx.model.event_delivery import event_deliveries, queue_functions
+from styx.model.event_delivery import event_deliveries
 from styx.model.event_place import ELSEWHERE
 from styx.model.function_spec import QUEUE_FUNCTION, FunctionSpec
 from styx.model.graph import Graph
 from styx.model.graph_check import CheckedGraph, Graphs
 from styx.model.graph_events import publishers
+from styx.model.group_queue import queue_functions
 from styx.model.internal_operator import InternalOperator
 from styx.model.kept_event import Kept, kept_tables
 from styx.model.operator import Operator

@@ -6,7 +6,8 @@ the one that it was given, and reaches other entries of the slot through it. Pap
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 from styx.model.access import Access
 from styx.model.app import App
@@ -15,6 +16,8 @@ from styx.native.compiled import TransactionLimits
 from styx.native.interpreted import native
 from styx.relational.increment import Increment, incremented
 from styx.relational.index_range import IndexRange, RowKey
+
+_YEAR_1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @native(subclassed=True)
@@ -75,6 +78,10 @@ class Environment:
     def place(self) -> tuple[int, int]:
         """(the epoch that the transaction is in, the part of it: `FIRST_RUN`, `LOCK_PHASE` or `LOCAL_PART`)."""
         raise NotImplementedError
+
+    def now(self) -> datetime:
+        """The time at which the transaction's request entered the log, in UTC."""
+        return _YEAR_1970 + timedelta(microseconds=self.timestamp_us)
 
     def add_line(self, line: Line) -> None:
         """Keeps a line of `ctx.log`, which is written when the transaction has ended."""

@@ -8,7 +8,7 @@ yielded to the executor. Paper sections 3 (programming model) and 7.5 (nondeterm
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from random import Random
 from types import GenericAlias
@@ -55,7 +55,6 @@ from styx.values.codec import encode_any, is_scalar, shown
 from styx.values.reading import Reading
 
 _encode = msgspec.msgpack.Encoder().encode
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PATH_STEP_BYTES = 2
 CLOSED: Final = -1
 OPEN_MAX: Final = 1_000
@@ -406,7 +405,7 @@ class Context(msgspec.Struct, eq=False):
 
     def now(self) -> datetime:
         """The time at which the request entered the log, in UTC, the same in every execution."""
-        return _EPOCH + timedelta(microseconds=self._env.timestamp_us)
+        return self._env.now()
 
     def random(self) -> Random:
         """This invocation's generator, seeded by transaction id and call path; the same object at every call."""

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from styx.errors import BadArguments, OperationLimitExceeded
 from styx.model.event import EVENTS_PER_FUNCTION_MAX, EmittedEvent, Event
-from styx.model.event_place import emit_at, emit_here, new_event_id
+from styx.model.event_form import EventForm
+from styx.model.event_place import emit_at
+from styx.model.event_write import emit_here, new_event_id
 from styx.model.kept_event import keep
 from styx.values.codec import shown
 
@@ -31,7 +33,8 @@ def emit(context: Context, event: Any, value: Any, key: Any) -> None:
     env = context._env
     try:
         declared = declared_event(env.app, event)
-        payload = declared.encode(value)
+        form: EventForm = declared.form
+        payload = form.encode(value)
         if context._emitted >= EVENTS_PER_FUNCTION_MAX:
             raise OperationLimitExceeded(
                 f"{context._where()} emitted more than {EVENTS_PER_FUNCTION_MAX} events: an endless loop?"

@@ -14,11 +14,11 @@ from typing import Any, Final, Generic, TypeVar, overload
 
 import msgspec
 
-from styx.errors import ConfigurationError, UnsupportedValue, ValueTooLarge
+from styx.errors import ConfigurationError
+from styx.model.event_form import EventForm
 from styx.relational.time_to_live import TTL_MAX, TTL_MIN, is_ttl
-from styx.values.codec import TypedState, shown
+from styx.values.codec import shown
 from styx.values.declared_types import type_text
-from styx.values.json_form import JsonForm
 
 EVENTS_SUFFIX: Final = "/<events>"
 """Follows the operator's name in the name of the table that an emission is written to, which no slot keeps."""
@@ -26,13 +26,9 @@ RESERVED_OPERATOR: Final = "events"
 """No operator of an app with events: `/v1/events/NAME` is where a gateway has them."""
 EVENT_NAME_CHARS_MAX: Final = 100
 EVENT_VERSION_MAX: Final = 2**31 - 1
-EVENT_BYTES_MAX: Final = 512 * 1024
-"""The JSON of one event, so that its record fits every log."""
 EVENTS_PER_FUNCTION_MAX: Final = 1_000
 """Events that one invocation can emit."""
 
-_JSON_TIMES: Final = 6
-"""How many times as many bytes JSON has at most as msgpack: a control character of a text is six characters."""
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]++", re.ASCII)
 
 T = TypeVar("T")
@@ -45,9 +41,10 @@ class Event(Generic[T]):
     `version`: a whole number from 1 that says which form of the type a reader sees. `keep`: how long its log keeps
     what was emitted, None for a week. `rows`: for how long an entity also keeps what it has emitted as rows, which
     `ctx.rows(event)` reads (`styx.model.kept_event`); True for ever, False not at all. Raises `ConfigurationError`.
+    `form` is what encodes and decodes.
     """
 
-    __slots__ = ("_json", "_typed", "keep", "name", "rows", "type", "version")
+    __slots__ = ("form", "keep", "name", "rows", "type", "version")
 
     @overload
     def __init__(
@@ -98,8 +95,7 @@ class Event(Generic[T]):
         if type is None or type is Any:
             raise ConfigurationError(f"event {name!r} needs the type of its values, such as a dataclass: got {type}")
         try:
-            self._typed = TypedState(type, f"type of event {name!r},")
-            self._json = JsonForm(type)
+            self.form = EventForm(name, type)
         except Exception as error:  # noqa: BLE001 - whatever msgspec raises for what is no type
             raise ConfigurationError(f"event {name!r} cannot have values of type {shown(type)}: {error}") from None
         self.name = name
@@ -117,44 +113,20 @@ class Event(Generic[T]):
         """The msgpack of a value; raises `UnsupportedValue` for what would not come back as what it is, also from JSON,
         and `ValueTooLarge` above `EVENT_BYTES_MAX`.
         """
-        try:
-            payload = self._typed.encode(value)
-        except UnsupportedValue as error:
-            raise UnsupportedValue(f"event {self.name!r}{error.path}: {error}") from None
-        if not self._json.certain:
-            self._check_json(payload, value)
-        if _JSON_TIMES * len(payload) > EVENT_BYTES_MAX:
-            size = len(self.to_json(payload))
-            if size > EVENT_BYTES_MAX:
-                raise ValueTooLarge(
-                    f"event {self.name!r} has {size} bytes as JSON; the limit is {EVENT_BYTES_MAX}: emit what it is "
-                    "about, and let readers ask for the rest"
-                )
-        return payload
-
-    def _check_json(self, payload: bytes, value: T) -> None:
-        """Refuses what JSON would change, such as a float that is no number."""
-        try:
-            same = self._typed.encode(self.from_json(self.to_json(payload))) == payload
-        except (UnsupportedValue, ValueError, TypeError, RecursionError):  # msgspec's are ValueErrors
-            same = False
-        if not same:
-            raise UnsupportedValue(
-                f"event {self.name!r}: {shown(value)} would not come back from JSON, in which its readers get it"
-            )
+        return self.form.encode(value)
 
     def decode(self, payload: bytes) -> T:
         """The value that was emitted; raises `msgspec.DecodeError` for what is none."""
-        value: T = self._typed.decode(payload)
+        value: T = self.form.decode(payload)
         return value
 
     def to_json(self, payload: bytes) -> bytes:
         """The JSON of what was encoded, the same in every process; raises what `decode` and msgspec raise."""
-        return self._json.encode(self.decode(payload))
+        return self.form.to_json(payload)
 
     def from_json(self, text: bytes) -> T:
         """The value of its JSON; raises `msgspec.DecodeError` for what is none."""
-        value: T = self._json.decode(text)
+        value: T = self.form.from_json(text)
         return value
 
     def __repr__(self) -> str:

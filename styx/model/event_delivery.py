@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from styx.errors import BadKey, CallDepthExceeded, CallLimitExceeded, OutsideGraph, UnsupportedValue, describe
 from styx.model.agenda import AT_ONCE, Retry, microseconds
 from styx.model.event import Event
-from styx.model.event_place import text_of
+from styx.model.event_form import EventForm
 from styx.model.function_reference import FunctionReference
 from styx.model.function_spec import QUEUE_FUNCTION, FunctionSpec
 from styx.model.giving import checked_call, may_write, put_entry
 from styx.model.graph_place import full_name
+from styx.model.key_text import text_of
 from styx.model.lane import group_text, holder, lane_name
 from styx.model.subscription import Subscription, named
 from styx.values.codec import shown
@@ -32,28 +33,33 @@ class EventDelivery:
     if any may.
     """
 
-    __slots__ = ("event", "publisher", "subscriptions")
+    __slots__ = ("_form", "_publishes", "event", "publisher", "subscriptions")
 
     def __init__(
         self, event: Event[Any], subscriptions: tuple[Subscription, ...], publisher: FunctionReference | None
     ) -> None:
         self.event = event
+        self._form: EventForm = event.form
         self.publisher = publisher
+        self._publishes: FunctionSpec | None = None  # the last that was found to be the publisher
         self.subscriptions = subscriptions
 
     def emitted(self, context: Context, payload: bytes) -> None:
         """Calls the subscribers, or gives the calls for later; raises what dooms the transaction."""
-        if self.publisher is not None and str(self.publisher) != full_name(context._spec):
-            raise context._doomed(
-                OutsideGraph(
-                    f"{context._where()} emitted event {self.event.name!r}, which {self.publisher} alone publishes, as "
-                    "a graph declares: call that function, or emit another event"
+        spec = context._spec
+        if self.publisher is not None and spec is not self._publishes:
+            if str(self.publisher) != full_name(spec):
+                raise context._doomed(
+                    OutsideGraph(
+                        f"{context._where()} emitted event {self.event.name!r}, which {self.publisher} alone "
+                        "publishes, as a graph declares: call that function, or emit another event"
+                    )
                 )
-            )
-        place = context._spec.graph
+            self._publishes = spec
+        place = spec.graph
         ends = place is not None and place.terminal
         for each in self.subscriptions:
-            value = self.event.decode(payload)  # its own: the functions of the app could change it
+            value = self._form.decode(payload)  # its own: the functions of the app could change it
             key = context._key if each.key is None else _made(context, each, "key", each.key, value)
             if each.after_commit or ends:
                 _give(context, each, key, value)
@@ -69,7 +75,8 @@ class EventDelivery:
                 f"{named(self.subscriptions)}: {error}. Events that lead to each other without end need "
                 "after_commit=True"
             )
-            context._doom = type(error)(told)
+            too_deep = isinstance(error, CallDepthExceeded)
+            context._doom = CallDepthExceeded(told) if too_deep else CallLimitExceeded(told)
             raise context._doom from None
 
 
@@ -125,22 +132,3 @@ def _give(context: Context, subscription: Subscription, key: Any, value: Any) ->
 def _put(context: Context, function: FunctionSpec, key: Any, params: bytes, retry: Retry, lane: str) -> None:
     pause_us = microseconds(retry.first)
     put_entry(context, AT_ONCE, function.operator, function.name, key, params, retry.attempts, pause_us, lane=lane)
-
-
-async def queue(ctx: Context, function: str, key: Any, params: bytes, attempts: int, pause_us: int, lane: str) -> None:
-    """The built-in function that gives a call of its operator in a lane of a group, on the entity that holds it."""
-    put_entry(ctx, AT_ONCE, ctx.operator, function, key, params, attempts, pause_us, lane=lane)
-
-
-def queue_functions(subscribers: Mapping[str, tuple[Subscription, ...]]) -> dict[Subscription, FunctionSpec]:
-    """`queue` on the operator of each subscription with `ordered_by`."""
-    of_operator: dict[str, FunctionSpec] = {}
-    found: dict[Subscription, FunctionSpec] = {}
-    for subscriptions in subscribers.values():
-        for each in subscriptions:
-            if each.ordered_by is not None:
-                name = each.operator.name
-                if name not in of_operator:
-                    of_operator[name] = each.operator.spec(QUEUE_FUNCTION, queue)
-                found[each] = of_operator[name]
-    return found

@@ -7,7 +7,8 @@ from typing import Any, Final
 from styx.messages import EventRecord
 from styx.model.agenda import giver_of
 from styx.model.event import decode_emitted
-from styx.model.event_place import ELSEWHERE, key_of
+from styx.model.event_place import ELSEWHERE
+from styx.model.key_text import key_of
 
 _EPOCH_UNTIL: Final = 12
 _TID_AT: Final = slice(13, 29)

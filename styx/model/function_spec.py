@@ -8,6 +8,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from styx.errors import ReadOnlyViolation
+from styx.model.agenda import agenda_of
+from styx.model.event import events_of
 from styx.model.partitioning import KeySpace
 from styx.model.signature import Signature
 from styx.native.interpreted import native
@@ -74,7 +76,8 @@ class FunctionSpec:
     needs them. `client_data`: its arguments are data that a client sends, limited by the size of a request alone,
     and an error in them is no abort of the app. `read_only`, `local` and `contended` are of the `hints`.
     `deletes_alone`: it may delete its entity's value, to which nothing refers, and which has no `ttl_us`, a time to
-    live in microseconds.
+    live in microseconds. Calls for later that it gives are written to the `agenda_table`, its events to the
+    `events_table`.
     `decode` makes (positional, keyword) arguments of an encoded argument list; it raises `BadArguments`. `usual`
     holds decoders of short positional lists, by their first byte; they raise what msgspec raises.
     `graph` is the function's place in a transaction graph (`styx.model.graph_place`), None outside of one; such a
@@ -85,6 +88,7 @@ class FunctionSpec:
     __slots__ = (
         "_decode_result",
         "_signature",
+        "agenda_table",
         "bounded",
         "called_as",
         "client_data",
@@ -93,6 +97,7 @@ class FunctionSpec:
         "decode_state",
         "deletes_alone",
         "encode_state",
+        "events_table",
         "func",
         "graph",
         "hints",
@@ -119,6 +124,8 @@ class FunctionSpec:
         hints: Hints = NO_HINTS,
     ) -> None:
         self.operator = keys.operator
+        self.agenda_table = agenda_of(keys.operator)
+        self.events_table = events_of(keys.operator)
         self.keys = keys
         self.name = name
         self.func = func

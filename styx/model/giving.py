@@ -12,20 +12,18 @@ from styx.errors import CallDepthExceeded
 from styx.model.agenda import (
     AT_ONCE,
     NAMED,
-    PLACE_BYTES_MAX,
     USUAL_RETRY,
     AgendaEntry,
     Retry,
-    agenda_of,
     checked_delay,
     checked_name,
     encode_entry,
-    entry_id,
     entry_key,
     microseconds,
 )
 from styx.model.function_spec import MadeCall
 from styx.model.lane import in_lane
+from styx.model.serial_id import PLACE_BYTES_MAX, entry_id
 from styx.model.serial_place import serial_place
 from styx.native.compiled import calls_more
 from styx.values.codec import shown
@@ -153,5 +151,4 @@ def _checked_retry(retry: Any) -> Retry:
 
 
 def _cell_of(context: Context, last: str) -> Cell:
-    table = agenda_of(context._spec.operator)
-    return context._cell.sibling(context._env, table, entry_key(context._key, last))
+    return context._cell.sibling(context._env, context._spec.agenda_table, entry_key(context._key, last))

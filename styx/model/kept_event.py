@@ -7,7 +7,7 @@ and goes by its time to live. Each operator of the app has a table of each such 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -29,8 +29,6 @@ BY_TIME: Final = "by_time"
 """The index over an entity's kept events."""
 OF_PARTITION: Final = "of_partition"
 """The index over those of all entities of a partition."""
-
-_YEAR_1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 T = TypeVar("T")
 
@@ -107,7 +105,7 @@ def keep(context: Context, event: Event[Any], tables: Mapping[str, Table], place
     """Puts the row of an event that was checked; raises as a statement of a function does."""
     spec = context._spec
     table = tables[spec.operator]
-    time = _YEAR_1970 + timedelta(microseconds=context._env.timestamp_us)
+    time = context._env.now()
     try:
         row = table.row_type.declared(place, time, event.version, value)
         RowStatements(RowStore(context, spec.operator, context._key)).put(table, row)

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 from styx.errors import BadKey
-from styx.model.event_place import text_of
+from styx.model.key_text import text_of
 from styx.values.codec import shown
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ def in_lane(its_id: str, lane: str) -> str:
 
 def lane_name(*what: str) -> str:
     """A lane's name, made of texts that say what it is for. Those of two with one name would share a lane."""
-    digest = blake2b(digest_size=_DIGEST_BYTES)
+    parts = []
     for text in what:
         encoded = text.encode()
-        digest.update(len(encoded).to_bytes(4, "big") + encoded)
-    return digest.hexdigest()
+        parts += [len(encoded).to_bytes(4, "big"), encoded]
+    return blake2b(b"".join(parts), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def group_text(group: Any) -> str:

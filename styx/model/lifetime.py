@@ -20,10 +20,10 @@ from styx.model.agenda import (
     agenda_of,
     decode_entry,
     encode_entry,
-    entry_id,
     entry_key,
 )
 from styx.model.giving import new_id
+from styx.model.serial_id import entry_id
 from styx.relational.table import Table
 from styx.relational.time_to_live import EACH, NONE_US, in_us, is_ttl, wrong_ttl
 

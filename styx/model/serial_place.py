@@ -30,7 +30,7 @@ def serial_place(context: Context) -> bytes:
     start, path = context._chain_id, context._path
     calls = len(context._calls) if context._calls is not None else 0
     if not path:  # the root's function, as usual
-        return _END + _step(calls) + _END
+        return _AT_ROOT[calls] if calls < len(_AT_ROOT) else _END + _step(calls) + _END
     return _steps(start) + _END + _steps(path[len(start) :]) + _step(calls) + _END
 
 
@@ -38,9 +38,11 @@ def place_text(place: bytes) -> str:
     """A place as letters and digits that sort as places do, in every alphabet: an end is `0`, a step its number, behind
     a letter that says how many digits it has if it has several.
     """
-    return "".join(
-        [_text(int.from_bytes(place[at : at + _STEP_BYTES], "big")) for at in range(0, len(place), _STEP_BYTES)]
-    )
+    texts = []
+    for at in range(0, len(place), _STEP_BYTES):
+        step = 256 * place[at] + place[at + 1]
+        texts.append(_USUAL_TEXTS[step] if step < len(_USUAL_TEXTS) else _text(step))
+    return "".join(texts)
 
 
 def _text(step: int) -> str:
@@ -56,3 +58,8 @@ def _steps(path: bytes) -> bytes:
 
 def _step(index: int) -> bytes:
     return (index + 1).to_bytes(_STEP_BYTES, "big")  # a function makes fewer calls than a step can count
+
+
+_USUAL_TEXTS: Final = tuple([_text(step) for step in range(100)])
+_AT_ROOT: Final = tuple([_END + _step(calls) + _END for calls in range(100)])
+"""The places of a root's function, by its calls so far."""

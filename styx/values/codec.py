@@ -153,7 +153,7 @@ def holds_sets(declared: Any) -> bool:
 class _Look:
     """A look at the parts of a value of the class `kind`, which has fields, as `Settled` says."""
 
-    __slots__ = ("_inner", "_items", "_other", "_wanted", "kind")
+    __slots__ = ("_bounds", "_closer", "_inner", "_items", "_listed", "_other", "_wanted", "kind")
 
     def __init__(self, certain: Settled) -> None:
         self.kind: Any = certain.kind
@@ -161,31 +161,55 @@ class _Look:
         self._other: list[Any] = [other for _, other in certain.fields or ()]
         self._items: list[Any] = certain.items
         self._inner: list[_Look | None] = [None if each is None else _Look(each) for each in certain.inner]
+        self._listed: list[_Look | None] = [None if each is None else _Look(each) for each in certain.listed]
+        self._bounds: list[tuple[int, int] | None] = certain.bounds
+        # Of which fields the class alone does not tell.
+        self._closer: list[bool] = [
+            wanted is list or wanted is datetime or certain.inner[at] is not None or certain.bounds[at] is not None
+            for at, wanted in enumerate(self._wanted)
+        ]
 
     def tells(self, value: Any) -> bool:
         """Whether the value comes back unchanged; if not, its decoded form tells."""
         parts: tuple[Any, ...] = _parts_of(value)
-        wanted, other = self._wanted, self._other
+        wanted, other, closer = self._wanted, self._other, self._closer
         at = 0
         for item in parts:
             kind = type(item)
             if kind is not wanted[at]:
                 if kind is not other[at]:
                     return False
-            elif kind is list:
-                wanted_item = self._items[at]
-                items: list[Any] = item
-                for each in items:
-                    if type(each) is not wanted_item:
-                        return False
-            elif kind is _DATETIME:
-                if item.tzinfo is not None and item.tzinfo is not UTC:
-                    return False  # another time zone has code of its own
-            else:
-                look = self._inner[at]
-                if look is not None and not look.tells(item):
-                    return False
+            elif closer[at] and not self._tells_of(at, item):
+                return False
             at += 1  # noqa: SIM113 - compiled, a number costs less than a pair
+        return True
+
+    def _tells_of(self, at: int, item: Any) -> bool:
+        kind = type(item)
+        if kind is list:
+            return self._tells_of_items(at, item)
+        if kind is _DATETIME:
+            return item.tzinfo is None or item.tzinfo is UTC  # another time zone has code of its own
+        look = self._inner[at]
+        if look is not None:
+            return look.tells(item)
+        bounds = self._bounds[at]
+        assert bounds is not None
+        number: int = len(item) if kind is str else item
+        return bounds[0] <= number <= bounds[1]
+
+    def _tells_of_items(self, at: int, items: list[Any]) -> bool:
+        look = self._listed[at]
+        if look is None:
+            wanted = self._items[at]
+            for each in items:
+                if type(each) is not wanted:
+                    return False
+        else:
+            wanted = look.kind
+            for each in items:
+                if type(each) is not wanted or not look.tells(each):
+                    return False
         return True
 
 

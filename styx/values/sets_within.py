@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any, Final
+from weakref import ref
 
 import msgspec
 
@@ -15,47 +17,102 @@ _parts_of: Final = msgspec.structs.astuple
 _SETS: Final = (set, frozenset)
 _STRUCT: Final[Any] = msgspec.Struct
 _STRUCT_S_CLASS: Final[Any] = type(msgspec.Struct)
+_DATETIME: Final[Any] = datetime  # a name for compiled code, which looks classes up
+
+
+class _Kind:
+    """What is known of a class: whether its values are sets, and what gives what is directly in one; None: nothing is.
+
+    `its_class` is alive as long as the class is, and keeps it from nothing.
+    """
+
+    __slots__ = ("is_set", "its_class", "parts")
+
+    def __init__(self, is_set: bool, parts: Parts | None, its_class: Any) -> None:
+        self.is_set = is_set
+        self.parts: Parts | None = parts
+        self.its_class = its_class
+
+
+_kinds: Final[dict[int, _Kind]] = {}
+"""By the class's id, because a class need not be hashable. What is known of a class goes with it, before another class
+can get its id.
+"""
 
 
 def holds_set(value: Any) -> bool:
-    """Whether there is a set anywhere in a value that msgspec has encoded: one that does not contain itself."""
+    """Whether there is a set anywhere in a value that msgspec has encoded: one that does not contain itself.
+
+    Declared types do not tell: nothing keeps a set from a field that is declared `int`.
+    """
     left: list[Any] = [value]
-    known: dict[Any, Parts] = {}
     last: Any = None
-    inner: Parts = _parts_of
+    inner: Parts | None = None
     while left:
         whole = left.pop()
         kind = type(whole)
         if kind is list:
-            items: list[Any] = whole
-            for item in items:
-                if not _is_plain(item):
-                    left.append(item)
-            continue
-        if kind is tuple:
-            parts: tuple[Any, ...] = whole
+            _add_items(left, whole)
+        elif kind is tuple:
+            _add_parts(left, whole)
+        elif kind is dict:
+            _add_entries(left, whole)
         else:
             if kind is not last:  # nearly always it is one of a list's rows, which have one class
-                found = known.get(kind)
-                if found is None:
-                    if kind is set or kind is frozenset or issubclass(kind, _SETS):
-                        return True
-                    found = known[kind] = _inner(kind)
-                last, inner = kind, found
-            parts = whole if inner is tuple else tuple(inner(whole))
-        for part in parts:
-            if not _is_plain(part):
-                left.append(part)
+                found = _kinds.get(id(kind)) or _learned(kind)
+                if found.is_set:
+                    return True
+                last, inner = kind, found.parts
+            if inner is not None:
+                _add_parts(left, whole if inner is tuple else tuple(inner(whole)))
     return False
+
+
+def _add_items(left: list[Any], items: list[Any]) -> None:
+    for item in items:
+        if not _is_plain(item):
+            left.append(item)
+
+
+def _add_parts(left: list[Any], parts: tuple[Any, ...]) -> None:
+    for part in parts:
+        if not _is_plain(part):
+            left.append(part)
+
+
+def _add_entries(left: list[Any], entries: dict[Any, Any]) -> None:
+    for key, item in entries.items():
+        if not _is_plain(key):
+            left.append(key)
+        if not _is_plain(item):
+            left.append(item)
+
+
+def _learned(kind: Any) -> _Kind:
+    at = id(kind)
+    is_set = issubclass(kind, _SETS)
+    gone = ref(kind, lambda _: _kinds.pop(at, None))
+    known = _kinds[at] = _Kind(is_set, None if is_set else _inner(kind), gone)
+    return known
 
 
 def _is_plain(value: Any) -> bool:
     kind = type(value)
-    return kind is str or kind is int or value is None or kind is float or kind is bool or kind is bytes
+    return (
+        kind is str
+        or kind is int
+        or value is None
+        or kind is float
+        or kind is bool
+        or kind is _DATETIME
+        or kind is bytes
+    )
 
 
-def _inner(kind: Any) -> Parts:
-    """A function that gives what is directly in a value of this class, which is no set; `tuple`: it is one itself."""
+def _inner(kind: Any) -> Parts | None:
+    """A function that gives what is directly in a value of this class, which is no set; `tuple`: it is one itself;
+    None: there is nothing in it.
+    """
     if type(kind) is _STRUCT_S_CLASS:
         return _parts_of
     if issubclass(kind, tuple):
@@ -68,6 +125,8 @@ def _inner(kind: Any) -> Parts:
     if issubclass(kind, dict):
         return _of_dict
     names = fields_of(kind)
+    if not names:
+        return None
     return lambda value: [getattr(value, name, None) for name in names]
 
 

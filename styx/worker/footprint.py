@@ -8,6 +8,7 @@ Two concurrent branches on one entity, one of them writing, *collide*. Paper sec
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -308,6 +309,7 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     rows: TransactionRows | None = None
     together: set[bytes] | None = None
     again: bool = False
+    time: datetime | None = None
 
     def place(self) -> tuple[int, int]:
         """As `Environment.place`."""
@@ -315,6 +317,13 @@ class Footprint(msgspec.Struct, Environment, eq=False):
             return self.local.epoch, LOCAL_PART
         assert self.here is not None, "a transaction without a slot has no place"
         return self.here.epoch, LOCK_PHASE if self.again else FIRST_RUN
+
+    def now(self) -> datetime:
+        """As `Environment.now`, made once for all functions of the transaction here."""
+        time = self.time
+        if time is None:
+            time = self.time = Environment.now(self)
+        return time
 
     def add_line(self, line: Line) -> None:
         """As `Environment.add_line`."""

@@ -27,9 +27,9 @@ from styx.errors import (
     StyxError,
 )
 from styx.model.agenda import FIRST_RUN, LOCAL_PART, LOCK_PHASE
-from styx.model.event_place import event_id
 from styx.model.event_seen import BEGINNING, EventMessage, checked_cursor, cursor_of
 from styx.model.limits import EVENT_PLACE_BYTES_MAX
+from styx.model.serial_id import event_id
 from styx.testing import embedded_cluster
 from tests.embedded.event_app import Noted, Paid, shop
 from tests.gateway.running import running

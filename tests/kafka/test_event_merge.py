@@ -12,8 +12,8 @@ import pytest
 from styx.kafka import event_merge
 from styx.kafka.event_merge import EventMerge, Unreadable, message_of, place_of
 from styx.model.agenda import LOCAL_PART
-from styx.model.event_place import event_id
 from styx.model.event_seen import EventMessage, checked_cursor, cursor_of
+from styx.model.serial_id import event_id
 
 
 def event(epoch: int, tid: int, phase: int = 1) -> EventMessage:

@@ -10,9 +10,6 @@ from msgspec.structs import replace
 
 from styx.errors import ConfigurationError, UnsupportedValue
 from styx.model.agenda import (
-    FIRST_RUN,
-    LOCAL_PART,
-    LOCK_PHASE,
     AgendaEntry,
     Retry,
     checked_delay,
@@ -20,7 +17,6 @@ from styx.model.agenda import (
     decode_entry,
     due_of,
     encode_entry,
-    entry_id,
     entry_key,
     giver_of,
     pause_us,
@@ -37,29 +33,6 @@ def test_an_entry_comes_back() -> None:
 @pytest.mark.parametrize("entity", ["a", 7, ("a", 7)])
 def test_a_key_names_its_giver(entity: Any) -> None:
     assert giver_of(entry_key(entity, "@t")) == (entity, "@t")
-
-
-def test_ids_sort_as_their_givers_were_serialized() -> None:
-    places = [
-        (1, FIRST_RUN, 9, b"", 1),
-        (1, FIRST_RUN, 9, b"", 2),
-        (1, FIRST_RUN, 9, b"\x00\x00", 1),
-        (1, FIRST_RUN, 12, b"", 1),
-        (1, LOCK_PHASE, 3, b"", 1),
-        (1, LOCK_PHASE, 9, b"", 1),
-        (1, LOCAL_PART, 2, b"", 1),
-        (2, FIRST_RUN, 5, b"", 1),
-        (300, FIRST_RUN, 1, b"", 1),
-    ]
-    ids = [entry_id(*place) for place in places]
-    assert ids == sorted(ids)
-    assert len(set(ids)) == len(ids)
-
-
-def test_ids_of_long_call_paths_fit_a_request_id() -> None:
-    long, longer = entry_id(1, FIRST_RUN, 1, bytes(2_000), 1), entry_id(1, FIRST_RUN, 1, bytes(2_002), 1)
-    assert long != longer
-    assert len(long) < 200
 
 
 def test_pauses_double_up_to_an_hour() -> None:

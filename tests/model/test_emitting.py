@@ -11,6 +11,7 @@ from styx import App, Context, Event, Operator
 from styx.messages import EventRecord, Request
 from styx.model.event import EVENTS_PER_FUNCTION_MAX
 from styx.testing.serial import Place, SerialReference
+from tests.plain_form import plain_form
 
 paid: Event[int] = Event("paid", int, version=3)
 other: Event[int] = Event("paid", int)
@@ -147,12 +148,13 @@ def test_an_id_is_the_whole_place_however_deep(depth: int) -> None:
     assert [event.id for event in events] == [f"{4:012x}0{9:016x}.{place}.{number:08x}" for number in (1, 2)]
 
 
+@plain_form
 def test_an_event_whose_place_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     longest = len(run("deep", 60, 12)[1][0].id)
     assert longest > 60 * len("a13")
-    monkeypatch.setattr("styx.model.event_place.EVENT_PLACE_BYTES_MAX", longest)
+    monkeypatch.setattr("styx.model.event_write.EVENT_PLACE_BYTES_MAX", longest)
     assert run("deep", 60, 12)[0] is None
-    monkeypatch.setattr("styx.model.event_place.EVENT_PLACE_BYTES_MAX", longest - 1)
+    monkeypatch.setattr("styx.model.event_write.EVENT_PLACE_BYTES_MAX", longest - 1)
     error, events = run("deep", 60, 12)
     assert events == []
     assert error[1] == "CallDepthExceeded"

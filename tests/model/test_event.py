@@ -12,8 +12,10 @@ import pytest
 
 from styx import App, ConfigurationError, Event, Operator
 from styx.errors import BadKey, UnsupportedValue, ValueTooLarge
-from styx.model.event import EVENT_BYTES_MAX, EmittedEvent, decode_emitted, encode_emitted
-from styx.model.event_place import ELSEWHERE, key_of, text_of
+from styx.model.event import EmittedEvent, decode_emitted, encode_emitted
+from styx.model.event_form import EVENT_BYTES_MAX
+from styx.model.event_place import ELSEWHERE
+from styx.model.key_text import key_of, text_of
 from styx.model.partitioning import KeySpace, KeyType
 from styx.model.table_names import holds_events, holds_rows, owner_of
 

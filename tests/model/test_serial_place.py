@@ -47,6 +47,21 @@ def test_places_are_in_the_serial_order(seed: int) -> None:
     assert [len(set(texts[:at])) for at in range(len(texts))] == [len(set(places[:at])) for at in range(len(texts))]
 
 
+@node.register
+async def call_often(ctx: Context, times: int) -> None:
+    for _ in range(times):
+        places.append(serial_place(ctx))
+        ctx.call_async(node, run, "n", ([],))
+
+
+def test_the_places_of_a_root_however_often_it_calls() -> None:
+    places.clear()
+    params = msgspec.msgpack.encode([300])
+    outcome = SerialReference(App("often", [node])).run(1, 0, Request("r", "node", "n", "call_often", params))
+    assert outcome.error is None
+    assert places[:300] == [b"\0\0" + (calls + 1).to_bytes(2, "big") + b"\0\0" for calls in range(300)]
+
+
 def test_texts_sort_as_places_whatever_their_steps() -> None:
     steps = [0, 1, 2, 9, 10, 11, 99, 100, 999, 1_000, 9_999, 10_000, 65_001]
     places = sorted(b"".join(step.to_bytes(2, "big") for step in pair) for pair in product(steps, steps))

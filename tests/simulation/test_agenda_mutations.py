@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as struct_replace
 
-from styx.model import agenda, delivery, giving
+from styx.model import delivery, giving, serial_id
 from styx.model.agenda import AgendaEntry
 from styx.model.context import Context
 from styx.protocol.manifest import PendingTransaction
@@ -110,7 +110,7 @@ def attempts_are_not_counted(patch: pytest.MonkeyPatch) -> None:
 
 
 def an_id_forgets_the_transaction(patch: pytest.MonkeyPatch) -> None:
-    forgetful = lambda epoch, behind, tid, path, number: agenda.entry_id(0, behind, 0, path, number)  # noqa: E731
+    forgetful = lambda epoch, behind, tid, path, number: serial_id.entry_id(0, behind, 0, path, number)  # noqa: E731
     patch.setattr(giving, "entry_id", forgetful)
 
 

@@ -9,11 +9,11 @@ import pytest
 from proof.simulation import event_log
 from proof.simulation.worker_journal import SimulatedJournal
 from styx.log.base import Stream
-from styx.model import emitting, event_place
+from styx.model import emitting, event_place, event_write
 from styx.model.agenda import entry_key
 from styx.model.context import Context
 from styx.model.event import EmittedEvent, encode_emitted, events_of
-from styx.model.event_place import event_id
+from styx.model.serial_id import event_id
 from styx.worker import emissions
 from styx.worker.emissions import Emissions
 from styx.worker.epoch import EpochLog
@@ -76,7 +76,7 @@ def functions_emit_before_they_commit(patch: pytest.MonkeyPatch) -> None:
         table = env.here.state.table(events_of(context._spec.operator))
         table.write(env.here.epoch, entry_key(context._key, its_id), encode_emitted(emitted))
 
-    original = event_place.emit_here
+    original = event_write.emit_here
     patch.setattr(event_place, "emit_here", emit_here)
     patch.setattr(emitting, "emit_here", emit_here)
 
@@ -113,7 +113,7 @@ def events_leave_as_they_come(patch: pytest.MonkeyPatch) -> None:
 
 def an_id_says_no_more_than_the_call_path(patch: pytest.MonkeyPatch) -> None:
     """So what a function emits behind a call has its place before what the callee has emitted, in a replay as well."""
-    patch.setattr(event_place, "serial_place", lambda context: context._path)
+    patch.setattr(event_write, "serial_place", lambda context: context._path)
 
 
 def a_mark_does_not_wait_for_its_epoch(patch: pytest.MonkeyPatch) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from styx.model import emitting, event_place, kept_event
+from styx.model import emitting, event_write
 from styx.model.agenda import LOCK_PHASE
 from styx.model.context import Context
 from styx.model.kept_event import KeptEvent, keep
 from styx.model.lifetime import keep_life
+from styx.model.serial_id import event_id
 from styx.model.serial_place import serial_place
 from styx.relational.table import Table
 from styx.testing.serial import _Transaction
@@ -45,7 +45,7 @@ def they_are_kept_in_spite_of_an_abort(patch: pytest.MonkeyPatch) -> None:
         if not isinstance(env, Footprint):
             keep(context, event, tables, place, value)
             return
-        time = kept_event._YEAR_1970 + timedelta(microseconds=env.timestamp_us)
+        time = env.now()
         row: KeptEvent[Any] = table.row_type.declared(place, time, event.version, value)
         assert env.here is not None
         entity = context._key if isinstance(context._key, tuple) else (context._key,)
@@ -73,7 +73,6 @@ def an_event_at_another_key_is_not_kept(patch: pytest.MonkeyPatch) -> None:
 def a_recovery_keeps_under_another_place(patch: pytest.MonkeyPatch) -> None:
     """So an event that was kept is there twice for whoever has read it before."""
     loads: dict[int, list[Any]] = {}
-    original = event_place.event_id
 
     def new_event_id(context: Context) -> str:
         env: Any = context._env
@@ -86,9 +85,9 @@ def a_recovery_keeps_under_another_place(patch: pytest.MonkeyPatch) -> None:
             if slot not in known:
                 known.append(slot)  # a slot is made anew by whoever recovers it
             number += known.index(slot)
-        return original(epoch, part, env.tid, serial_place(context), number)
+        return event_id(epoch, part, env.tid, serial_place(context), number)
 
-    patch.setattr(event_place, "new_event_id", new_event_id)
+    patch.setattr(event_write, "new_event_id", new_event_id)
     patch.setattr(emitting, "new_event_id", new_event_id)
 
 

@@ -16,8 +16,9 @@ from proof.simulation import SimulationFailure, SimulationReport, random_plan, s
 from proof.simulation.plan import CONTROL_KINDS
 from proof.subscriptions import NotAsSaid, app_of_listeners, check_heard, say, told_outside
 from styx.model import delivery, event_delivery, giving, lane
-from styx.model.agenda import due_of, encode_entry, entry_id
+from styx.model.agenda import due_of, encode_entry
 from styx.model.delivery import APART, DEAD, DELIVERED, PUT_OFF, UNPLACED, delivery_name
+from styx.model.serial_id import entry_id
 from styx.protocol.manifest import PendingTransaction
 from styx.state import due_calls
 from styx.state.due_calls import DueCalls

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import gc
 from collections import OrderedDict
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
+from styx.values import sets_within
 from styx.values.sets_within import holds_set
 
 
@@ -92,6 +94,43 @@ def test_a_dictionary_s_keys_are_looked_at() -> None:
     assert holds_set({frozenset({1}): 1})
     assert holds_set({(1, frozenset({1})): 1})
     assert not holds_set({(1, "a"): 1})
+
+
+class Counted(msgspec.Struct):
+    number: int
+
+
+def test_what_a_field_is_declared_to_be_is_not_believed() -> None:
+    wrong: Any = {1}
+    assert not holds_set((Counted(1),))
+    assert holds_set((Counted(wrong),))
+    assert holds_set([Counted(1), Counted(wrong)])
+
+
+def test_a_class_need_not_be_hashable() -> None:
+    class Odd(type):
+        __hash__ = None  # type: ignore[assignment]
+
+    kind: Any = Odd("kind", (Item,), {})
+    assert holds_set([kind({1})])
+    assert not holds_set([kind(1)])
+
+
+def made_and_gone(number: int) -> bool:
+    """Whether a value of a new class, of one of three kinds by its number, is taken for one with a set in it."""
+    bases = (Item, Attrs, frozenset)[number % 3]
+    value = type(f"Made{number}", (bases,), {})
+    return holds_set([value([()]) if number % 2 else value([frozenset()])])
+
+
+def test_nothing_keeps_a_class_or_is_taken_for_what_is_known_of_another() -> None:
+    gc.collect()
+    before = len(sets_within._kinds)
+    for number in range(600):
+        assert made_and_gone(number) == (number % 3 == 2 or number % 2 == 0)
+        if number % 50 == 49:
+            gc.collect()
+            assert len(sets_within._kinds) <= before
 
 
 def test_nesting_needs_no_stack() -> None:

@@ -33,6 +33,48 @@ class Word(enum.StrEnum):
     RED = "red"
 
 
+class Switch(enum.Flag):
+    ON = 1
+
+
+class Guessed(enum.Enum):
+    ONE = 1
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        return cls.ONE
+
+
+class Valued(enum.Enum):
+    ONE = 1
+
+    @property
+    def value(self) -> Any:
+        return 1
+
+
+class Unlike(enum.StrEnum):  # noqa: PLW1641 - nobody hashes it
+    ONE = "one"
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+
+class Changed(enum.StrEnum):
+    """Is encoded as what it is not found by."""
+
+    ONE = "one"
+
+    def __new__(cls, value: str) -> Changed:
+        made = str.__new__(cls, value.upper())
+        made._value_ = value
+        return made
+
+
+class Composed(enum.Enum):
+    ONE = (1, 2)
+
+
 class Text(str):
     pass
 
@@ -136,6 +178,16 @@ class Around(msgspec.Struct):
     deep: Deep | None = None
 
 
+class Bounded(msgspec.Struct):
+    pieces: Annotated[int, msgspec.Meta(ge=0, lt=10)]
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=2)] = "a"
+
+
+class Lines(msgspec.Struct):
+    lines: list[Around]
+    bounded: list[Bounded] = []
+
+
 class Placed(Flat):
     number = property(lambda _: 7, lambda _, value: None, lambda _: None)
 
@@ -169,12 +221,29 @@ SETTLED: list[Any] = [
             list[str],
             list[float],
             list[None],
+            list[Flat],
+            list[Lines],
+            Level,
+            Word,
+            Word | None,
+            Annotated[int, msgspec.Meta(ge=0)],
+            Annotated[int, msgspec.Meta(gt=-1, le=2**62)],
+            None | Annotated[int, msgspec.Meta(ge=1, lt=3)],
+            Annotated[str, msgspec.Meta(max_length=3)],
+            Annotated[str, msgspec.Meta(min_length=1)] | None,
         )
         for options in ({}, {"array_like": True}, {"tag": "one", "frozen": True}, {"eq": False}, {"rename": "upper"})
     ),
     *(
         msgspec.defstruct("One", [("item", kind)], **options)
-        for kind in (Flat, Deep | None, Around, msgspec.defstruct("Listing", [("item", list[int])], array_like=True))
+        for kind in (
+            Flat,
+            Deep | None,
+            Around,
+            Lines,
+            Bounded | None,
+            msgspec.defstruct("Listing", [("item", list[int])], array_like=True),
+        )
         for options in ({}, {"array_like": True}, {"tag": "one", "omit_defaults": True})
     ),
     msgspec.defstruct("Sparing", [("item", int, 1), ("name", str, "x")], omit_defaults=True),
@@ -203,14 +272,26 @@ UNSETTLED: list[Any] = [
         msgspec.defstruct("One", [("item", kind)])
         for kind in (
             Any,
-            Annotated[int, msgspec.Meta(ge=0)],
-            Annotated[str, msgspec.Meta(max_length=3)],
+            Annotated[int, msgspec.Meta(multiple_of=2)],
+            Annotated[str, msgspec.Meta(pattern="a")],
+            Annotated[float, msgspec.Meta(ge=0)],
+            Annotated[bytes, msgspec.Meta(max_length=3)],
+            Annotated[int, msgspec.Meta(ge=0)] | str,
             Annotated[datetime.datetime, msgspec.Meta(tz=True)],
             Literal[1, "a"],
-            Level,
-            Word | None,
+            Word | Level,
+            Switch,
+            Guessed,
+            Valued,
+            Unlike,
+            Changed,
             Decimal | None,
-            list[Flat],
+            list[Flat] | None,
+            list[Flat | None],
+            list[list[Flat]],
+            list[Checked],
+            list[Word],
+            Annotated[list[Flat], msgspec.Meta(max_length=1)],
             Flat | int,
             Checked,
             Doubled | None,
@@ -316,6 +397,13 @@ OTHERS += (
     Listed([1]),
     Listed(["a"]),
 )
+OTHERS += (Bounded(0), Bounded(10), Bounded(1, ""), Bounded(9, "öö"), Bounded(9, "abc"), Bounded(True), Bounded(1.5))  # type: ignore[arg-type]
+OTHERS += (Changed.ONE, Valued.ONE, Guessed.ONE, Unlike.ONE, Switch.ON, Switch(0), Composed.ONE)
+WRONG: Any = "no number"
+OTHERS += ([Flat(), Flat(1, "a")], [Flat(), None], [Flat(), Deep()], [Flat(WRONG)], [Lines([])])
+OTHERS += ([Bounded(0), Bounded(10)], Lines([Around(WRONG)]), Lines([Around(Flat(), WRONG)]), Lines(WRONG))
+OTHERS += (Lines([Around(Flat())], [Bounded(1)]), Lines([Around(Flat())], [Bounded(-1)]), Lines([Around(Flat(), None)]))
+OTHERS += ([Word.RED], 3, 2**62 + 1, 10, "abcd", "öüä")
 OTHERS += (Flat(2**64), Flat(1, Text("a")), Around(Flat()), Around(Flat(), Flat()), Around(1))  # type: ignore[arg-type]
 USUAL: dict[Any, Any] = {
     int: 1,
@@ -325,6 +413,8 @@ USUAL: dict[Any, Any] = {
     bytes: b"a",
     datetime.datetime: DOUBTFUL,
     type(None): None,
+    Level: Level.LOW,
+    Word: Word.RED,
 }
 VALUES: tuple[Any, ...] = (*NUMBERS, *FLOATS, *TEXTS, *TIMES, *OTHERS)
 
@@ -386,9 +476,12 @@ def usual(certain: Settled, at: int) -> Any:
     if certain.fields is None:
         return USUAL[certain.kind]
     parts: list[Any] = []
-    for kinds, item, inner in zip(certain.fields, certain.items, certain.inner, strict=True):
+    for number, kinds in enumerate(certain.fields):
+        item, inner, listed = certain.items[number], certain.inner[number], certain.listed[number]
         if item is not None:
             parts.append([USUAL[item]] * at)
+        elif listed is not None:
+            parts.append([usual(listed, at)] * at)
         elif inner is not None and kinds[at] is inner.kind:
             parts.append(usual(inner, at))
         else:

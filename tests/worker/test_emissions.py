@@ -8,7 +8,7 @@ from styx import Event
 from styx.messages import EventRecord
 from styx.model.agenda import FIRST_RUN, entry_key
 from styx.model.event import EmittedEvent, encode_emitted
-from styx.model.event_place import event_id
+from styx.model.serial_id import event_id
 from styx.state.slot_state import SlotState
 from styx.state.table import NEWEST
 from styx.worker.emissions import Emissions, event_digest

@@ -6,6 +6,8 @@ call's. A chain sees itself and the chains above it.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,8 +23,8 @@ from tests.worker.execution import Execution
 chains = st.text("01", max_size=3)
 
 
-def footprint(slot: int = 0, root_slot: int = 0) -> Footprint:
-    return Footprint(app, transaction_limits(Limits()), 4, 1, 0, slot, root_slot, False, False, None)
+def footprint(slot: int = 0, root_slot: int = 0, timestamp_us: int = 0) -> Footprint:
+    return Footprint(app, transaction_limits(Limits()), 4, 1, timestamp_us, slot, root_slot, False, False, None)
 
 
 class Entity:
@@ -47,6 +49,14 @@ class Entity:
 
 def _path(chain: str) -> bytes:
     return b"".join(int(step).to_bytes(2, "big") for step in chain)
+
+
+def test_the_time_is_that_of_the_request_and_made_once() -> None:
+    one, other = footprint(timestamp_us=1_000_001), footprint(timestamp_us=2_000_000)
+    assert one.now() == datetime(1970, 1, 1, 0, 0, 1, 1, tzinfo=UTC)
+    assert other.now() == datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC)
+    assert one.now() is one.now()
+    assert one.now().tzinfo is UTC
 
 
 def test_without_writes_everyone_sees_the_committed_state() -> None:
