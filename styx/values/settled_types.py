@@ -2,13 +2,14 @@
 unchanged.
 
 A value of a settled type need not be decoded again to check it. A type is settled if msgspec alone reads and writes it,
-and if only the classes of its parts matter: a `msgspec.Struct` of plain fields, lists of plain items and Structs of
-such, or one plain type. A type that is not listed here is not settled.
+and if only the classes of its parts matter: a `msgspec.Struct` of plain fields, enums of texts or numbers, lists of
+plain items and Structs of such, or one plain type. A type that is not listed here is not settled.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
+from enum import EnumMeta, Flag
 from inspect import getattr_static
 from types import MemberDescriptorType
 from typing import Any, Final, NamedTuple
@@ -26,7 +27,7 @@ _PLAIN: Final = (
 )
 """Each has a form of its own in msgpack, so that none is taken for another where a union allows both."""
 _OWN_WAYS: Final = ("__post_init__", "__eq__", "__getattribute__", "__getattr__", "model_fields")
-"""Definitions by which a Struct's class is not settled: its author's code would run."""
+"""Definitions by which a Struct's or an enum's class is not settled: its author's code would run."""
 
 Kinds = tuple[type, type]
 """The two classes that a value may be of; one twice if there is one only."""
@@ -102,11 +103,33 @@ def _kinds(node: Any) -> Kinds | None:
     types = node.types if isinstance(node, inspect.UnionType) else (node,)
     if len(types) == 2 and inspect.NoneType() in types and inspect.DateTimeType() in types:
         return datetime, type(None)
+    enums = [each.cls for each in types if isinstance(each, inspect.EnumType)]
+    if enums:
+        if len(enums) + (inspect.NoneType() in types) < len(types) or not _members_come_back(enums[0]):
+            return None
+        return enums[0], enums[0] if len(types) == 1 else type(None)
     kinds = [_plain(each) for each in types]
     if not 1 <= len(kinds) <= 2:
         return None
     first, last = kinds[0], kinds[-1]
     return None if first is None or last is None else (first, last)
+
+
+def _members_come_back(cls: Any) -> bool:
+    """Whether each member of an enum comes back as itself. Its members are texts or numbers, which nobody can change;
+    else whether they come back would depend on what is in them.
+    """
+    if type(cls) is not EnumMeta or not issubclass(cls, str | int) or issubclass(cls, Flag):
+        return False
+    own = [each for each in cls.__mro__ if each.__module__ not in ("enum", "builtins")]
+    if any(name in vars(each) for each in own for name in _OWN_WAYS):
+        return False
+    members: Any = cls
+    try:
+        decode = msgspec.msgpack.Decoder(members).decode
+        return all(decode(msgspec.msgpack.encode(member)) is member for member in members)
+    except Exception:  # noqa: BLE001 - msgspec refuses the enum, or the author's code runs after all
+        return False
 
 
 def _item_kind(node: Any) -> type | None:

@@ -15,6 +15,7 @@ from styx.errors import BadQuery, ReadOnlyViolation, UnsupportedValue
 from styx.relational import view as view_module
 from styx.relational.increment import incremented
 from styx.relational.view import Share
+from tests.plain_form import plain_form
 from tests.relational.memory import Memory, done
 
 
@@ -128,6 +129,7 @@ def test_what_a_change_of_a_row_adds() -> None:
         view.shares(row, Order(1, "s", cents=2**43 + 1))
 
 
+@plain_form
 def test_more_groups_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view_module, "GROUPS_KEPT_MAX", 2)
     shop = Shop()

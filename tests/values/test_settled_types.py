@@ -33,6 +33,36 @@ class Word(enum.StrEnum):
     RED = "red"
 
 
+class Plainly(enum.Enum):
+    A = "a"
+
+
+class Bits(enum.IntFlag):
+    A = 1
+    B = 2
+
+
+class Renamed(str, enum.Enum):
+    """A member's text is not its value."""
+
+    A = "a"
+
+    def __new__(cls, value: str) -> Renamed:
+        made = str.__new__(cls, value.upper())
+        made._value_ = value
+        return made
+
+
+class Alike(enum.StrEnum):
+    A = "a"
+    B = "b"
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = enum.StrEnum.__hash__
+
+
 class Text(str):
     pass
 
@@ -162,6 +192,9 @@ SETTLED: list[Any] = [
             str | None,
             float | None,
             datetime.datetime | None,
+            Level,
+            Level | None,
+            Word | None,
             int | float,
             bool | int,
             bytes | None,
@@ -207,8 +240,11 @@ UNSETTLED: list[Any] = [
             Annotated[str, msgspec.Meta(max_length=3)],
             Annotated[datetime.datetime, msgspec.Meta(tz=True)],
             Literal[1, "a"],
-            Level,
-            Word | None,
+            Plainly,
+            Bits,
+            Renamed,
+            Alike,
+            Word | int,
             Decimal | None,
             list[Flat],
             Flat | int,
@@ -252,6 +288,8 @@ NUMBERS = (
     True,
     False,
     Level.LOW,
+    Bits.A,
+    Bits.A | Bits.B,
     Number(5),
 )
 FLOATS = (0.0, -0.0, 1.0, 1.5, 1e300, float("inf"), float("nan"), Decimal("1.5"), Decimal("sNaN"), Decimal(1))
@@ -264,6 +302,10 @@ TEXTS = (
     "2026-01-02",
     Text("a"),
     Word.RED,
+    "red",
+    Plainly.A,
+    Renamed.A,
+    Alike.B,
     b"",
     b"\xff",
     bytearray(b"a"),
@@ -324,6 +366,8 @@ USUAL: dict[Any, Any] = {
     float: 1.5,
     bytes: b"a",
     datetime.datetime: DOUBTFUL,
+    Level: Level.LOW,
+    Word: Word.RED,
     type(None): None,
 }
 VALUES: tuple[Any, ...] = (*NUMBERS, *FLOATS, *TEXTS, *TIMES, *OTHERS)
