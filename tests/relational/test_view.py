@@ -204,6 +204,19 @@ def test_what_where_raises_ends_the_statement() -> None:
         done(Memory(operator).context(operator).rows(orders).insert(Order(1)))
 
 
+def test_what_where_does_within_a_row_is_lost() -> None:
+    class Tagged(msgspec.Struct):
+        id: int
+        tags: list[str]
+
+    operator = Operator("shop", key_type=int)
+    tagged: Any = operator.table("tagged", Tagged, key="id")
+    tagged.view("all", where=lambda row: row.tags.append("seen") or True)
+    given = Tagged(1, ["new"])
+    done(Memory(operator).context(operator).rows(tagged).insert(given))
+    assert given.tags == ["new"]
+
+
 def test_what_where_does_to_a_row_is_lost() -> None:
     def where(row: Order) -> bool:
         row.cents, row.seller = 99, "x"
