@@ -42,7 +42,7 @@ class Bits(enum.IntFlag):
     B = 2
 
 
-class Renamed(str, enum.Enum):
+class Renamed(enum.StrEnum):
     """A member's text is not its value."""
 
     A = "a"
