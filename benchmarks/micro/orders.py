@@ -84,35 +84,43 @@ board = entries.view("board", sum=("amount", "freight"))
 by_product = entries.view("by_product", group_by="product_id")
 
 
-@customer.register
-async def place(ctx: Context, number: int) -> None:
-    """Inserts an order with its lines."""
+async def _insert_order(ctx: Context, number: int) -> None:
     await ctx.rows(orders).insert(Order(number, str(number), Status.PLACED, _AT, None, 10))
     for at in range(LINES):
         await ctx.rows(lines).insert(Line(number, at, at, "a product", 12, 1, _AT))
 
 
 @customer.register
+async def place(ctx: Context, number: int) -> None:
+    """Inserts an order with its lines."""
+    await _insert_order(ctx, number)
+
+
+@customer.register
 async def send(ctx: Context, number: int) -> int:
     """Inserts an order with its lines, reads it, changes its status and reads its lines."""
-    await place(ctx, number)
+    await _insert_order(ctx, number)
     await ctx.rows(orders).get(number)
     await ctx.rows(orders).update(number, status=Status.SENT, sent_at=_AT)
     return len(await ctx.rows(lines).select(order_id=number))
 
 
-@seller.register
-async def follow(ctx: Context, number: int) -> None:
-    """Inserts the entries of an order, which two views count."""
+async def _insert_entries(ctx: Context, number: int) -> None:
     await ctx.rows(details).insert(Details(number, "a customer"))
     for at in range(LINES):
         await ctx.rows(entries).insert(Entry(number, at, "a product", 12, 3, None, Status.PLACED))
 
 
 @seller.register
+async def follow(ctx: Context, number: int) -> None:
+    """Inserts the entries of an order, which two views count."""
+    await _insert_entries(ctx, number)
+
+
+@seller.register
 async def archive(ctx: Context, number: int) -> int:
     """Inserts the entries of an order, changes all of them, and deletes them."""
-    await follow(ctx, number)
+    await _insert_entries(ctx, number)
     await ctx.rows(entries).update_where({"sent_at": _AT, "status": Status.SENT}, order_id=number)
     gone: int = await ctx.rows(entries).delete_where(order_id=number)
     await ctx.rows(details).delete(number)
