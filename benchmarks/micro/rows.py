@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from benchmarks.driver.workload import Loading
-from benchmarks.micro import bank, carts, emitting, reacting
+from benchmarks.micro import bank, carts, emitting, orders, reacting
 from benchmarks.micro.engine_loop import EngineLoop
 from benchmarks.reference.transfers import START_BALANCE, transfers
 from benchmarks.tpcc.app import app as tpcc_app
@@ -162,6 +162,14 @@ def _on_carts(load: carts.Load) -> Row:
     return Row(load.title, carts.app, requests, load.state, few=load.few, many=load.many)
 
 
+def _on_orders(load: orders.Load) -> Row:
+    def requests(count: int) -> list[Sent]:
+        name = load.function.__name__
+        return [Sent(load.operator, number % orders.KEYS, name, (number,)) for number in range(count)]
+
+    return Row(load.title, orders.app, requests, few=100, many=400)
+
+
 def _emitting(load: emitting.Load) -> Row:
     def requests(count: int) -> list[Sent]:
         return [Sent(emitting.order, number % emitting.ORDERS, load.function, (number,)) for number in range(count)]
@@ -192,6 +200,7 @@ ROWS: Final = {
     "tpcc_local": _tpcc(LOCAL),
     "tpcc_ordinary": _tpcc(ORDINARY),
     **{name: _on_carts(load) for name, load in carts.LOADS.items()},
+    **{name: _on_orders(load) for name, load in orders.LOADS.items()},
     **{name: _emitting(load) for name, load in emitting.LOADS.items()},
     **{name: _reacting(load) for name, load in reacting.LOADS.items()},
 }

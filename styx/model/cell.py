@@ -15,7 +15,7 @@ from styx.model.function_log import Line
 from styx.native.compiled import TransactionLimits
 from styx.native.interpreted import native
 from styx.relational.increment import Increment, incremented
-from styx.relational.index_range import IndexRange, RowKey
+from styx.relational.index_range import TOP, Group, IndexRange, Position, RowKey, TableIndex
 
 _YEAR_1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -61,6 +61,14 @@ class Cell:
     def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
         """How many rows the range has, for `chain`; `wanted` asks for membership, and has no `first` or `last`."""
         raise NotImplementedError
+
+    def has(
+        self, environment: Environment, primary: TableIndex, entity: Group, position: Position, chain: bytes
+    ) -> bool:
+        """Whether a row is there for `chain`, whatever it holds: as many rows as the range has that is its place in the
+        primary key's index `primary`.
+        """
+        return self.count(environment, IndexRange(primary, entity, position, (*position, TOP), True), chain) > 0
 
 
 @native(subclassed=True)

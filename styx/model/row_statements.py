@@ -137,26 +137,29 @@ class RowStatements:
         ttl_us: int = AS_BEFORE,
         old: Any = None,
         is_new: bool = False,
+        row: Any = None,
     ) -> None:
         """Writes a row that meets all constraints or, with None, deletes it; with all that this implies elsewhere.
-        `old`, `is_new`: as for `_write`.
+        `old`, `is_new`: as for `_write`. `row`: the row of which `data` are the bytes.
         """
         if table.consequences or table.views:
-            self._imply(table, key, data, old, is_new)
+            self._imply(table, key, data, old, is_new, row)
         self._store.write(table, key, data)
         if table.fades:
             keep_life(self._store, table, key, data is None, ttl_us)
 
-    def _imply(self, table: Table, key: RowKey, data: bytes | None, old: Any, is_new: bool) -> None:
-        """What the row was and what it is to be are both decoded from their bytes, so that an index or a view that is
-        made anew finds the same. What the statement has read already is not read again, unless code of the row type
+    def _imply(self, table: Table, key: RowKey, data: bytes | None, old: Any, is_new: bool, row: Any) -> None:
+        """What the row was and what it is to be are as decoding their bytes gives them, so that an index or a view that
+        is made anew finds the same. What the statement has read already is not read again, unless code of the row type
         has run since, which may have changed it.
         """
         store = self._store
         if not is_new and (old is None or not table.row_type.changes_alone):
             before = store.read(table, key)
             old = None if before is None else store.decoded(table, key, before)
-        new = None if data is None else store.decoded(table, key, data)
+        new = None
+        if data is not None:
+            new = row if table.sees_as_stored(row) else store.decoded(table, key, data)
         context = store.context
         for view in table.views:
             if view.scope != "app":  # else it is a consequence
@@ -189,7 +192,7 @@ class RowStatements:
         `broken`: a reference of the row whose parent has gone; the row may have the default already.
         """
         if not table.constrained:
-            self._change(table, key, data, ttl_us, old, is_new)
+            self._change(table, key, data, ttl_us, old, is_new, row)
             return
         row = table.as_stored(row, data)
         if table.checks or table.delicate:
@@ -200,7 +203,7 @@ class RowStatements:
         for reference in table.references:
             if old is None or reference is broken or reference.parent_key(old) != reference.parent_key(row):
                 self._check_parent(table, reference, key, row)
-        self._change(table, key, data, ttl_us, old, is_new)
+        self._change(table, key, data, ttl_us, old, is_new, row)
 
     def _replace(self, table: Table, key: RowKey, old: Any, row: Any, broken: Reference | None = None) -> None:
         """As `_write`, of a row that must have the key of `old`."""
@@ -233,7 +236,7 @@ class RowStatements:
         parts = reference.parent_key(row)
         if parts is None or (reference.parent is table and store.entity + parts == key):
             return
-        if not store.count(reference.parent_range(store.entity, parts)):
+        if not store.has(reference.parent, parts):
             values = ", ".join(f"{column.name}={shown(getattr(row, column.name))}" for column in reference.columns)
             raise ReferenceViolation(
                 f"{self._named(table, key)} refers by {values} to no row of {reference.parent.full_name}: insert that "

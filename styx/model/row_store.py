@@ -11,6 +11,7 @@ from styx.errors import RowLimitExceeded, UnsupportedValue
 from styx.model.sequence import NUMBER_MAX, decode_number, encode_number, entry_of, table_of
 from styx.relational.increment import Increment
 from styx.relational.index_range import Group, IndexRange, RowKey
+from styx.relational.row_keys import Parts
 from styx.relational.table import Table
 from styx.values.codec import shown
 
@@ -116,6 +117,12 @@ class RowStore:
         self.spend(1)
         context = self.context
         return context._cell.count(context._env, wanted, context._chain) if wanted.low < wanted.high else 0
+
+    def has(self, table: Table, parts: Parts) -> bool:
+        """Whether the row is there whose key has these parts behind the entity's, whatever it holds. One operation."""
+        self.spend(1)
+        context = self.context
+        return context._cell.has(context._env, table.indexes[0], self.entity, parts, context._chain)
 
     def next_serial(self, table: Table) -> int:
         """The next number of the entity's rows in the table, 1 at first. One operation."""

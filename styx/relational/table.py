@@ -309,6 +309,15 @@ class Table:
                 return decode(data)
         return row
 
+    def sees_as_stored(self, row: Any) -> bool:
+        """Whether views and consequences see the same in a row that was encoded as in its bytes. A `where` may look at
+        all that is in a row, or change it; all others look at values of columns alone.
+        """
+        for view in self.views:
+            if view.where is not None:
+                return False
+        return self.row_type.typed.tells(row)
+
     def check(self, row: Any, data: bytes) -> None:
         """Raises `UnsupportedValue` for a value that an index cannot order, `CheckViolation` for the first check that
         the row does not meet or that changes it, and whatever a check raises. `data` are the row's bytes, and the row

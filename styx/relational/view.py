@@ -132,13 +132,14 @@ class View:
         # A copy: what `where` does to it changes neither the group nor what other consequences of the change see.
         if where is not None and not where(copy(row)):
             return None
-        group = self._group_of(row)
+        group_of, summed = self._group_of, self._summed
+        group = group_of(row)
         if None in group:
             return None
         parts = self._key_of(group)
         ranked = tuple(self._ranked(row)) if self.rankings else ()
         values: list[Any] = [1]
-        for value in self._summed(row):
+        for value in summed(row):
             usual = type(value) is int and -ADDEND_MAX <= value <= ADDEND_MAX
             values.append(value if usual else self._addend(self.sums[len(values) - 1], value))
         return Share(parts, tuple(values), ranked)
@@ -146,9 +147,10 @@ class View:
     def shares(self, old: Any, new: Any) -> list[Share]:
         """What is to be added to which groups when `old` becomes `new`; None: there is no row. Nothing that is zero."""
         if old is not None and new is not None and self.where is None and not self.rankings:
-            group, values = self._group_of(new), self._summed(new)
-            if group == self._group_of(old):  # the usual change: only sums may become others
-                before_values = self._summed(old)
+            group_of, summed = self._group_of, self._summed
+            group, values = group_of(new), summed(new)
+            if group == group_of(old):  # the usual change: only sums may become others
+                before_values = summed(old)
                 if values == before_values or None in group:
                     return []
                 sums = self._change(before_values, values)
@@ -158,7 +160,7 @@ class View:
         if before is None:
             return [] if after is None else [after]
         gone = tuple([(at, part, -1) for at, part, _ in before.ranked])
-        less = Share(before.group, tuple(map(_negated, before.values)), gone)
+        less = Share(before.group, tuple([_negated(value) for value in before.values]), gone)
         if after is None:
             return [less]
         if after.group != before.group:
@@ -167,7 +169,8 @@ class View:
         if after.ranked != before.ranked:
             kept = {*before.ranked} & {*after.ranked}
             ranked = tuple([(at, part, by) for at, part, by in (*gone, *after.ranked) if (at, part, 1) not in kept])
-        change = Share(after.group, tuple(map(added, less.values, after.values)), ranked)
+        sums = tuple([added(one, other) for one, other in zip(less.values, after.values, strict=True)])
+        change = Share(after.group, sums, ranked)
         return [change] if ranked or any(change.values) else []
 
     def _change(self, before: tuple[Any, ...], after: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -273,6 +273,11 @@ class TypedState:
                 pass
         return self._encoded(value)
 
+    def tells(self, value: Any) -> bool:
+        """Whether a look at a Struct tells that it comes back unchanged. False says nothing."""
+        look = self._look
+        return look is not None and type(value) is self._kind and look.tells(value)
+
     def _encoded(self, value: Any) -> bytes:
         pack, unpack = self.pack, self.unpack
         try:

@@ -23,7 +23,7 @@ from styx.model.waiting import ExternalCall
 from styx.native.compiled import TransactionLimits
 from styx.native.interpreted import native, plain_stores
 from styx.relational.increment import Increment
-from styx.relational.index_range import IndexRange, RowKey
+from styx.relational.index_range import TOP, Group, IndexRange, Position, RowKey, TableIndex
 from styx.state.table import Reader
 from styx.worker.chains import concurrent
 from styx.worker.range_read import count_range, range_that_was_read, read_range, rows_of
@@ -142,6 +142,24 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
         footprint.has_read(chain, wanted)
         return found
 
+    def has(
+        self, environment: Environment, primary: TableIndex, entity: Group, position: Position, chain: bytes
+    ) -> bool:
+        """As `Cell.has`. A chain that asks again looks again, since the row may have come or gone; but its range has
+        been read already.
+        """
+        footprint, table, key = self.footprint, primary.table, entity + position
+        slot, rows = footprint.here, footprint.rows_here()
+        assert slot is not None, "a transaction without a slot has no state"
+        if rows.asks_first(chain, table, key):
+            footprint.has_read(chain, IndexRange(primary, entity, position, (*position, TOP), True))
+        cells = rows.written.get(table)
+        cell = None if cells is None else cells.get(key)
+        if cell is not None:
+            return cell.looked_at(chain) is not None
+        found = slot.found.get(table) or slot.find(table)
+        return found(key) is not None
+
     def final_value(self) -> bytes | None:
         """The value that the transaction leaves. Without a collision all writers are on one line of calls, and the
         lowest wrote last.
@@ -215,6 +233,18 @@ class RowCell(EntityCell, eq=False, gc=False):
         if values is not None:
             return values
         return (self.chain,) if self.written and self.chain is not None else ()
+
+    def looked_at(self, chain: bytes) -> bytes | None:
+        """The latest value visible to `chain`, as `read` gives it, without a note that it has been read."""
+        values = self.values
+        if values is None:
+            if self.written and self.chain is not None and chain.startswith(self.chain):
+                return self.value
+        else:
+            for end in range(len(chain), -1, -PATH_STEP_BYTES):
+                if chain[:end] in values:
+                    return values[chain[:end]]
+        return self.found(self.key)
 
     def visible(self, chain: bytes) -> bytes | None:
         """The latest of the writes that are visible to `chain`: there is one."""

@@ -136,6 +136,10 @@ class IncrementedRow(EntityCell, eq=False, gc=False):
                     sums[above] = (len(made), value)
         return value
 
+    def looked_at(self, chain: bytes) -> bytes | None:
+        """As `RowCell.looked_at`."""
+        return self.visible(chain)
+
     @property
     def comes_and_goes(self) -> bool:
         """Whether the increments need no row, and may remove it."""

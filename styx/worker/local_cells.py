@@ -15,7 +15,7 @@ from styx.model.access import Access
 from styx.model.cell import Cell, Environment
 from styx.model.table_names import has_ranges
 from styx.native.interpreted import native, plain_stores
-from styx.relational.index_range import IndexRange, RowKey
+from styx.relational.index_range import Group, IndexRange, Position, RowKey, TableIndex
 from styx.state.table import Table
 from styx.worker.footprint import Footprint
 from styx.worker.range_read import Found, read_range, rows_of
@@ -72,6 +72,15 @@ class LocalCell(msgspec.Struct, Cell, eq=False, gc=False):
     def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
         """As `Cell.count`."""
         return len(_read(environment, wanted))
+
+    def has(
+        self, environment: Environment, primary: TableIndex, entity: Group, position: Position, chain: bytes
+    ) -> bool:
+        """As `Cell.has`. Nobody runs beside a local transaction, so a look is not noted."""
+        assert isinstance(environment, Footprint), "a local function runs in a transaction"
+        cells = environment.local
+        assert cells is not None, "a local function runs in phase 3"
+        return cells.cell(primary.table, entity + position).value is not None
 
 
 @native

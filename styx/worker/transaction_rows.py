@@ -51,7 +51,7 @@ class TransactionRows:
     `scanned` are the ranges that the last re-run has read, and `again` the rows that it has written so far.
     """
 
-    __slots__ = ("_beside", "_chain", "_own", "again", "n_slots", "ranges", "scanned", "written")
+    __slots__ = ("_asked", "_beside", "_chain", "_own", "_unseen", "again", "n_slots", "ranges", "scanned", "written")
 
     def __init__(self, n_slots: int) -> None:
         self.n_slots = n_slots
@@ -61,6 +61,9 @@ class TransactionRows:
         self.again = WrittenRows()
         # What the only chain has written, once it has made a query; from the second chain on, `_beside` instead.
         self._own: WrittenRows | None = None
+        # What it has written since its last query of a table. To look at a row that was only added to adds it up.
+        self._unseen: dict[str, dict[RowKey, AnyRow]] = {}
+        self._asked: set[tuple[bytes, str, RowKey]] = set()
         self._chain: bytes | None = None
         self._beside: _Branches | None = None
 
@@ -75,12 +78,15 @@ class TransactionRows:
         """
         index, beside = wanted.index, self._branches(chain)
         if beside is None:
-            if self._own is None:
-                self._own = WrittenRows()
-                for table, cells in self.written.items():
-                    for cell in cells.values():
-                        self._own.write(table, cell.key, cell.visible(chain))
-            return self._own.of(index, self.n_slots)
+            own = self._own
+            if own is None:
+                own = self._own = WrittenRows()
+                self._unseen = {table: dict(cells) for table, cells in self.written.items()}
+            unseen = self._unseen.pop(index.table, None)
+            if unseen is not None:
+                for cell in unseen.values():
+                    own.write(index.table, cell.key, cell.visible(chain))
+            return own.of(index, self.n_slots)
         seen = WrittenRows()
         for cell in beside.seen(wanted, chain, self.written):
             seen.write(index.table, cell.key, cell.visible(chain))
@@ -92,6 +98,12 @@ class TransactionRows:
         self.ranges.append((chain, wanted))
         return beside is not None and beside.read(chain, wanted, self.written)
 
+    def asks_first(self, chain: bytes, table: str, key: RowKey) -> bool:
+        """Whether the chain has not yet asked if this row is there: what it asked is a range that it has read."""
+        asked, number = self._asked, len(self._asked)
+        asked.add((chain, table, key))
+        return len(asked) > number
+
     def wrote(self, chain: bytes, cell: AnyRow) -> bool:
         """Notes a row that has been written. Returns whether a range collides with it."""
         cells = self.written.get(cell.table)
@@ -102,7 +114,10 @@ class TransactionRows:
         if beside is not None:
             return beside.wrote(chain, cell)
         if self._own is not None:
-            self._own.write(cell.table, cell.key, cell.visible(chain))
+            unseen = self._unseen.get(cell.table)
+            if unseen is None:
+                unseen = self._unseen[cell.table] = {}
+            unseen[cell.key] = cell
         return False
 
     def _branches(self, chain: bytes) -> _Branches | None:

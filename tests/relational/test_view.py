@@ -15,6 +15,7 @@ from styx.errors import BadQuery, ReadOnlyViolation, UnsupportedValue
 from styx.relational import view as view_module
 from styx.relational.increment import incremented
 from styx.relational.view import Share
+from tests.plain_form import plain_form
 from tests.relational.memory import Memory, done
 
 
@@ -128,6 +129,7 @@ def test_what_a_change_of_a_row_adds() -> None:
         view.shares(row, Order(1, "s", cents=2**43 + 1))
 
 
+@plain_form
 def test_more_groups_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view_module, "GROUPS_KEPT_MAX", 2)
     shop = Shop()
@@ -200,6 +202,19 @@ def test_what_where_raises_ends_the_statement() -> None:
     orders.view("odd", where=lambda row: 1 // row.cents)
     with pytest.raises(ZeroDivisionError):
         done(Memory(operator).context(operator).rows(orders).insert(Order(1)))
+
+
+def test_what_where_does_within_a_row_is_lost() -> None:
+    class Tagged(msgspec.Struct):
+        id: int
+        tags: list[str]
+
+    operator = Operator("shop", key_type=int)
+    tagged: Any = operator.table("tagged", Tagged, key="id")
+    tagged.view("all", where=lambda row: row.tags.append("seen") or True)
+    given = Tagged(1, ["new"])
+    done(Memory(operator).context(operator).rows(tagged).insert(given))
+    assert given.tags == ["new"]
 
 
 def test_what_where_does_to_a_row_is_lost() -> None:

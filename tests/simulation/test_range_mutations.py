@@ -14,7 +14,7 @@ import pytest
 
 from styx.model.table_names import holds_rows
 from styx.protocol.frames import Patch
-from styx.relational.index_range import TOP, IndexRange, TableIndex
+from styx.relational.index_range import TOP, Group, IndexRange, Position, TableIndex
 from styx.state.sorted_index import SortedIndex
 from styx.state.table import Table
 from styx.worker import current_cell, footprint, range_read, range_validation, validation
@@ -156,6 +156,21 @@ def parents_are_asked_for_without_a_range(patch: pytest.MonkeyPatch) -> None:
     _without_ranges(patch, lambda wanted: wanted.index.number == 0 and wanted.high == (*wanted.low, TOP))
 
 
+def parents_are_looked_up_among_committed_rows(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(RowCell, "looked_at", lambda self, chain: self.found(self.key))
+
+
+def local_functions_look_up_committed_parents(patch: pytest.MonkeyPatch) -> None:
+    def has(
+        self: LocalCell, environment: Footprint, primary: TableIndex, entity: Group, position: Position, chain: bytes
+    ) -> bool:
+        slot, key = environment.here, entity + position
+        assert slot is not None
+        return slot.state.table(primary.table).read(slot.epoch, key) is not None
+
+    patch.setattr(LocalCell, "has", has)
+
+
 def _without_ranges(patch: pytest.MonkeyPatch, left_out: Callable[[IndexRange], bool]) -> None:
     original = TransactionRows.read
 
@@ -286,6 +301,8 @@ MUTATIONS: list[Mutation] = [
     ranges_are_forgotten_after_a_wait,
     rows_read_by_their_keys_are_not_validated,
     parents_are_asked_for_without_a_range,
+    parents_are_looked_up_among_committed_rows,
+    local_functions_look_up_committed_parents,
     unique_indexes_are_asked_about_committed_rows,
     queries_of_the_lock_phase_see_no_lower_writes,
     queries_of_the_lock_phase_see_no_own_writes,

@@ -57,9 +57,9 @@ def a_deleted_row_is_taken_away_whether_it_counted_or_not(patch: pytest.MonkeyPa
 def what_a_cascade_deletes_stays_counted(patch: pytest.MonkeyPatch) -> None:
     original = RowStatements._imply
 
-    def imply(self: RowStatements, table: Table, key: RowKey, data: bytes | None, old: Any, is_new: bool) -> None:
+    def imply(self: RowStatements, table: Table, key: RowKey, data: bytes | None, old: Any, *more: Any) -> None:
         if data is not None or not table.references:
-            original(self, table, key, data, old, is_new)
+            original(self, table, key, data, old, *more)
 
     patch.setattr(RowStatements, "_imply", imply)
 

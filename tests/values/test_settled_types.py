@@ -71,6 +71,22 @@ class Changed(enum.StrEnum):
         return made
 
 
+class Bits(enum.IntFlag):
+    ONE = 1
+
+
+class Alike(enum.StrEnum):
+    """Nobody sees by `==` which member came back."""
+
+    ONE = "one"
+    TWO = "two"
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = enum.StrEnum.__hash__
+
+
 class Composed(enum.Enum):
     ONE = (1, 2)
 
@@ -285,6 +301,8 @@ UNSETTLED: list[Any] = [
             Valued,
             Unlike,
             Changed,
+            Bits,
+            Alike,
             Decimal | None,
             list[Flat] | None,
             list[Flat | None],

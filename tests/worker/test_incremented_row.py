@@ -19,6 +19,7 @@ from styx.state.table import Table
 from styx.worker.footprint import Footprint, RowCell
 from styx.worker.incremented_row import AnyRow, IncrementedRow
 from styx.worker.slot import Slot
+from tests.plain_form import plain_form
 from tests.worker.test_footprint import footprint
 
 ROWS = "cart/items"
@@ -79,6 +80,9 @@ class Transaction:
 
     def count(self, chain: str) -> int:
         return self.cell.count(self.footprint, MEMBERS, path(chain))
+
+    def has(self, chain: str) -> bool:
+        return self.cell.has(self.footprint, MEMBERS.index, KEY[:1], KEY[1:], path(chain))
 
     def final(self) -> int | None:
         """What the row is after a commit of this transaction alone."""
@@ -214,6 +218,8 @@ class Serial:
         kind, n = step
         if kind == "read":
             return self.n
+        if kind == "look":
+            return self.n is not None
         if kind in ("put", "delete"):
             self.n = n if kind == "put" else None
             return None
@@ -229,6 +235,8 @@ def run(row: Transaction, chain: str, step: tuple[str, int], zero: bytes | None)
     kind, n = step
     if kind == "read":
         return row.read(chain)
+    if kind == "look":
+        return row.has(chain)
     if kind in ("put", "delete"):
         row.write(chain, n if kind == "put" else None)
         return None
@@ -241,7 +249,7 @@ def test_random_steps_of_branches_are_serial_or_collide_in_every_order_of_arriva
     for seed in range(500):
         random = Random(seed)
         committed = random.choice([None, 1, 10])
-        kinds = random.choice([["add"], ["add", "add", "add", "read", "put", "delete"]])
+        kinds = random.choice([["add"], ["add", "add", "add", "read", "put", "delete", "look"]])
         programs = {
             chain: [(random.choice(kinds), random.choice([-1, 1, 2])) for _ in range(random.randrange(3))]
             for chain in ["", "0", "00", "01", "1"]
@@ -277,6 +285,17 @@ def _arrival(random: Random, programs: dict[str, list[tuple[str, int]]]) -> list
     return order
 
 
+def test_what_is_added_is_summed_when_a_query_looks() -> None:
+    row = Transaction()
+    assert row.scan("") == [10]
+    for _ in range(3):
+        row.add("", 1)
+    assert isinstance(row.cell, IncrementedRow)
+    assert not row.cell.sums
+    assert row.scan("") == [13]
+
+
+@plain_form
 def test_looking_again_and_again_costs_no_sum_of_all_increments(monkeypatch: pytest.MonkeyPatch) -> None:
     added = 0
     original = Increment.add_to

@@ -9,7 +9,8 @@ from random import Random
 
 import pytest
 
-from styx.relational.index_range import Group, IndexRange, Position, RowKey, TableIndex
+from styx.relational.index_range import TOP, Group, IndexRange, Position, RowKey, TableIndex
+from styx.relational.row_indexes import PrimaryKey
 from styx.state.slot_state import SlotState
 from styx.state.table import Table
 from styx.worker import transaction_rows
@@ -25,7 +26,9 @@ CHAINS = [b"", b"\0\0", b"\0\1", b"\0\0\0\0", b"\0\0\0\1", b"\0\1\0\0"]
 ROW_NUMBERS = 12
 
 Step = tuple[str, int, int, bool]
-"""("put", row, rank, -), ("delete", row, -, -), or ("scan", lowest rank, highest rank, membership)."""
+"""("put", row, rank, -), ("delete", row, -, -), ("look", row, -, -), whether it is there, or ("scan", lowest rank,
+highest rank, membership).
+"""
 Steps = dict[bytes, list[Step]]
 Seen = dict[bytes, list[list[tuple[int, int]]]]
 
@@ -44,6 +47,7 @@ class ByRank(TableIndex):
 
 
 BY_RANK = [ByRank(1, 1), ByRank(2, 2)]
+PRIMARY = PrimaryKey(ROWS, 0, "primary key", 1, (), (), True)
 
 
 def random_steps(rng: Random) -> Steps:
@@ -51,9 +55,9 @@ def random_steps(rng: Random) -> Steps:
     steps: Steps = {}
     for chain in CHAINS:
         steps[chain] = []
-        for _ in range(rng.choice([0, 0, 1, 1, 2])):
+        for _ in range(rng.choice([0, 0, 1, 1, 2, 3])):
             kind, row, rank = (
-                rng.choice(["put", "put", "delete", "scan", "scan"]),
+                rng.choice(["put", "put", "delete", "scan", "scan", "look", "look"]),
                 rng.randrange(ROW_NUMBERS),
                 _rank(rng),
             )
@@ -99,6 +103,8 @@ def run(
             seen[chain].append(
                 [(key[1], 0 if membership else data[0]) for key, data in entity.scan(made, wanted, chain)]
             )
+        elif kind == "look":
+            seen[chain].append([(a, 0)] if entity.has(made, PRIMARY, ("ada",), (a,), chain) else [])
         else:
             slot.cell(made, ROWS, ("ada", a)).write(chain, bytes([b]) if kind == "put" else None)
     left = dict(rows)
@@ -122,6 +128,8 @@ def serially(steps: Steps, rows: dict[int, int], index: ByRank) -> tuple[Seen, d
                 left[a] = b
             elif kind == "delete":
                 left.pop(a, None)
+            elif kind == "look":
+                seen[chain].append([(a, 0)] if a in left else [])
             else:
                 found = sorted(
                     (rank, row) for row, rank in left.items() if a <= rank <= b and (rank - a) % index.shelves == 0
@@ -147,6 +155,31 @@ def test_arrival_decides_nothing_and_what_has_not_collided_is_serial(first: int,
         for _, seen, left in ends:
             assert (seen, left) == expected, f"seed {seed}"
     assert 20 < collided < 180
+
+
+def test_a_chain_that_looks_again_has_read_one_range_and_sees_what_has_changed() -> None:
+    made = footprint()
+    slot = made.here = Slot(0, SlotState({ROWS: Table({("ada", 1): b"1"}, -1)}), -1)
+    entity, row = slot.cell(made, "cart", "ada"), slot.cell(made, ROWS, ("ada", 1))
+
+    def look(number: int, chain: bytes = b"") -> bool:
+        return entity.has(made, PRIMARY, ("ada",), (number,), chain)
+
+    assert look(1)
+    row.write(b"", None)
+    assert not look(1)
+    row.write(b"", b"2")
+    assert look(1)
+    assert not look(2)
+    assert look(1, b"\0\0")
+    assert made.rows is not None
+    read = [(chain, wanted.low, wanted.high, wanted.membership) for chain, wanted in made.rows.ranges]
+    assert read == [
+        (b"", (1,), (1, TOP), True),
+        (b"", (2,), (2, TOP), True),
+        (b"\0\0", (1,), (1, TOP), True),
+    ]
+    assert slot.querying == [made]
 
 
 def test_many_branches_on_entities_of_their_own_look_at_their_own_rows_only() -> None:
