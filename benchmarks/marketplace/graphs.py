@@ -13,14 +13,13 @@ PAYMENT: Final = [
     ("payment.pay", "stock.confirm"),
     ("payment.pay", "stock.release"),
     ("payment.pay", "seller.payment_has_failed"),
-    ("payment.pay", "order.payment_succeeded"),
     ("payment.pay", "order.payment_has_failed"),
     ("payment.pay", "customer.payment_succeeded"),
     ("payment.pay", "customer.payment_has_failed"),
     ("payment.pay", "cart.payment_has_failed"),
     ("payment.pay", "shipment.pack"),
     ("stock.release", "seller.warned"),
-    ("shipment.pack", "order.follow_shipment"),
+    ("shipment.pack", "order.packed"),
     ("shipment.pack", "seller.shipped"),
     ("shipment.pack", "queue.wait"),
 ]
@@ -33,13 +32,12 @@ CHECKOUT: Final = [
     ("replica.request", "stock.reserve"),
     ("stock.reserve", "seller.warned"),
     ("order.place", "seller.invoiced"),
-    ("order.place", "payment.take"),
-    ("payment.take", "payment.pay"),
+    ("order.place", "payment.pay"),
     *PAYMENT,
 ]
 DELIVERY: Final = [
     ("queue.update_delivery", "shipment.deliver"),
-    ("shipment.deliver", "customer.package_delivered"),
+    ("shipment.deliver", "customer.packages_delivered"),
     ("shipment.deliver", "order.follow_shipment"),
     ("shipment.deliver", "seller.follow_shipment"),
 ]

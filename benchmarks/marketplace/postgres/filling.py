@@ -15,6 +15,8 @@ _NAMES: Final = {"product": "products", "replica": "replicas", "customer": "cust
 """The tables of our entities' own states."""
 NOT_HERE: Final = ("waiting", "firsts")
 """Tables of ours that are an index here."""
+_COLUMNS_NOT_HERE: Final = ("oldest_hour", "latest_hour")
+"""Columns of ours that tell what an index of the demand tells here."""
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("products", "replicas", "demand"), ("seller_id", "product_id")),
     **dict.fromkeys(("stock_items", "counts"), ()),
@@ -94,7 +96,8 @@ def _rows(table: str, pairs: Iterable[tuple[Any, Any]]) -> Iterator[dict[str, An
 
 def stored(row: msgspec.Struct) -> dict[str, Any]:
     """A row of ours as its table has it: lists are JSON."""
-    return {name: _stored(getattr(row, name)) for name in row.__struct_fields__}
+    names = [name for name in row.__struct_fields__ if name not in _COLUMNS_NOT_HERE]
+    return {name: _stored(getattr(row, name)) for name in names}
 
 
 def _stored(value: Any) -> Any:

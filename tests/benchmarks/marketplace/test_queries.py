@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from benchmarks.marketplace import charging, events
 from benchmarks.marketplace.services.cart.rows import checkouts, failures
 from benchmarks.marketplace.services.seller.dashboard import dashboard
 from benchmarks.marketplace.services.seller.rows import entry_details, low_stock, open_products, order_entries, seller
+from benchmarks.marketplace.services.stock import demand as demands
 from benchmarks.marketplace.services.stock.rows import demand, stock_items
 from tests.benchmarks.marketplace.shop import (
     FREIGHT,
@@ -232,6 +233,40 @@ async def test_c3_a_warning_stays_while_later_hours_still_need_more() -> None:
         assert cluster.rows(stock_items, (1, 1))[0].demand == 60
         await cluster.advance(WEEK)
         assert await warnings(cluster) == [(True, 10, 50), (False, 10, 0)]
+
+
+async def test_c3_a_request_counts_in_its_own_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that comes behind later ones with the time of an earlier hour, as one that was carried does."""
+
+    async def hours(cluster: Any) -> list[int]:
+        (row,) = cluster.rows(stock_items, (1, 1))
+        found = cluster.rows(demand, (1, 1))
+        assert (row.oldest_hour, row.latest_hour) == (found[0].hour, found[-1].hour)
+        assert row.demand == sum(each.quantity for each in found)
+        return [each.quantity for each in found]
+
+    async with marketplace(pieces=100) as cluster:
+        now = datetime.now(UTC)
+        await cluster.advance(demands.hour_of(now) + timedelta(hours=1) - now)  # an hour begins, and does not end here
+        for quantity in (2, 3):
+            await buy(cluster, 1, item(1, 1, quantity))
+        assert await hours(cluster) == [5]
+        await cluster.advance(timedelta(hours=3))
+        for quantity in (4, 1):
+            await buy(cluster, 1, item(1, 1, quantity))
+        assert await hours(cluster) == [5, 5]
+        hour_of = demands.hour_of
+        for earlier, expected in ((3, [12, 5]), (2, [12, 7, 5]), (0, [12, 7, 12]), (9, [7, 12, 7, 12])):
+            monkeypatch.setattr(demands, "hour_of", lambda time, back=earlier: hour_of(time) - timedelta(hours=back))
+            await buy(cluster, 1, item(1, 1, 7))
+            assert await hours(cluster) == expected
+        await cluster.advance(4 * WEEK - timedelta(hours=3))
+        monkeypatch.setattr(demands, "hour_of", hour_of)
+        await buy(cluster, 1, item(1, 1, 6))
+        assert await hours(cluster) == [7, 12, 6]
+        await cluster.advance(5 * WEEK)
+        await buy(cluster, 1, item(1, 1, 8))
+        assert await hours(cluster) == [8]
 
 
 async def test_c3_pieces_of_a_failed_payment_are_left_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,8 +42,8 @@ async def touched(ctx: Context[Any, Any], found: Cart) -> None:
 async def add_item(ctx: Context, item: CartItem) -> CartItemRow:
     """Puts a product in the cart. If it is there, what was there is replaced. Raises `CartClosed` and `CartFull`."""
     found, rows = await opened(ctx), ctx.rows(items)
-    there = await rows.keys()
-    if len(there) >= ITEMS_MAX and (item.seller_id, item.product_id) not in there:
+    key = {"seller_id": item.seller_id, "product_id": item.product_id}
+    if await rows.count() >= ITEMS_MAX and not await rows.exists(key):
         raise CartFull(f"the cart of customer {ctx.key} has {ITEMS_MAX} products, which is the most")
     row = CartItemRow(
         item.seller_id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from benchmarks.marketplace import settings
 from benchmarks.marketplace.answers import OrderShown
 from benchmarks.marketplace.errors import UnknownOrder
 from benchmarks.marketplace.events import InvoiceIssued, invoice_issued
@@ -42,7 +43,10 @@ async def place(ctx: Context, buyer: Buyer, items: list[RequestedItem]) -> int:
     for seller_id in sorted({each.seller_id for each in lines}):
         theirs = [each for each in lines if each.seller_id == seller_id]
         ctx.emit(invoice_issued, InvoiceIssued(seller_id, _with_lines(invoice, theirs)))
-    ctx.call_async("payment", "take", ctx.key, (invoice,))
+    if settings.PAYMENT == "together":
+        ctx.call_async("payment", "pay", ctx.key, (invoice,))
+    else:
+        ctx.after_commit("payment", "pay", ctx.key, (invoice,))
     return order_id
 
 

@@ -41,15 +41,6 @@ STATUS = {
 
 
 @payment.register
-async def take(ctx: Context, invoice: Invoice) -> None:
-    """Has the invoice paid: soon, or in this transaction."""
-    if settings.PAYMENT == "together":
-        ctx.call_async(payment, pay, ctx.key, (invoice,))
-    else:
-        ctx.after_commit(payment, pay, ctx.key, (invoice,))
-
-
-@payment.register
 async def pay(ctx: Context, invoice: Invoice) -> None:
     """Asks the provider, and tells everybody what it says."""
     if settings.PROVIDER:
@@ -65,12 +56,12 @@ async def pay(ctx: Context, invoice: Invoice) -> None:
     else:
         answer = charging.decide(invoice.invoice_number)
     await _keep(ctx, invoice, answer)
-    await _tell(ctx, invoice, answer)
+    _tell(ctx, invoice, answer)
 
 
-async def _tell(ctx: Context[Any, Any], invoice: Invoice, answer: Answer) -> None:
-    """Calls the order, emits E6 or E7 for others who are one entity each, and calls the stocks, which are many. Sellers
-    hear of a payment with their packages, or that there will be none.
+def _tell(ctx: Context[Any, Any], invoice: Invoice, answer: Answer) -> None:
+    """Emits E6 or E7 for those who are one entity each, and calls the stocks, which are many. The order and its sellers
+    hear of a payment when it is packed; sellers are called if there will be no packages.
     """
     buyer, order_id, total, lines = invoice.buyer, invoice.order_id, invoice.total_invoice, invoice.lines
     paid = answer == Answer.APPROVED
@@ -78,8 +69,6 @@ async def _tell(ctx: Context[Any, Any], invoice: Invoice, answer: Answer) -> Non
         key = (each.seller_id, each.product_id)
         ctx.call_async("stock", "confirm" if paid else "release", key, (each.quantity,))
     if paid:
-        # Packing brings the order further, and has to see it paid.
-        await ctx.call("order", "payment_succeeded", ctx.key, (order_id, ctx.now()))
         ctx.emit(payment_confirmed, PaymentConfirmed(buyer, order_id, total, lines, ctx.now()))
     else:
         for seller_id in sorted({each.seller_id for each in lines}):

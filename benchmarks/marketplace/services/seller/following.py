@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from benchmarks.marketplace.archive import archive
 from benchmarks.marketplace.errors import AlreadyThere
 from benchmarks.marketplace.events import (
@@ -45,7 +47,7 @@ async def invoiced(ctx: Context, event: InvoiceIssued) -> None:
 @seller.register
 async def payment_has_failed(ctx: Context, customer_id: int, order_id: int) -> None:
     """The order is not paid, and ends."""
-    await _end(ctx, customer_id, order_id, OrderStatus.PAYMENT_FAILED)
+    await _end(ctx, customer_id, order_id, order_status=OrderStatus.PAYMENT_FAILED)
 
 
 @seller.register
@@ -63,33 +65,29 @@ async def shipped(ctx: Context, customer_id: int, order_id: int, date: datetime,
 
 @seller.register
 async def follow_shipment(
-    ctx: Context, customer_id: int, order_id: int, delivered: list[int], steps: list[ShipmentStatus], at: datetime
+    ctx: Context, customer_id: int, order_id: int, delivered: bool, steps: list[ShipmentStatus], at: datetime
 ) -> None:
-    """The packages of these products of the seller have come to their customer; and the order's shipment has come
+    """The seller's packages of an order have come to their customer, if `delivered`; and the order's shipment has come
     further, with packages of this or of another seller, if there are `steps`.
     """
-    for product_id in delivered:
-        await ctx.rows(order_entries).update(
-            (customer_id, order_id, product_id), delivery_date=at, delivery_status=PackageStatus.DELIVERED
-        )
+    changes: dict[str, Any] = {"delivery_date": at, "delivery_status": PackageStatus.DELIVERED} if delivered else {}
     if ShipmentStatus.CONCLUDED in steps:
-        await _end(ctx, customer_id, order_id, OrderStatus.DELIVERED)
-    elif steps:
-        await _update(ctx, customer_id, order_id, order_status=OrderStatus.IN_TRANSIT)
+        await _end(ctx, customer_id, order_id, order_status=OrderStatus.DELIVERED, **changes)
+        return
+    if steps:
+        changes["order_status"] = OrderStatus.IN_TRANSIT
+    await ctx.rows(order_entries).update_where(changes, customer_id=customer_id, order_id=order_id)
 
 
-async def _update(ctx: Context[Any, Any], customer_id: int, order_id: int, **changes: Any) -> list[OrderEntry]:
-    return await ctx.rows(order_entries).update_where(changes, customer_id=customer_id, order_id=order_id)
-
-
-async def _end(ctx: Context[Any, Any], customer_id: int, order_id: int, status: OrderStatus) -> None:
-    entries = await _update(ctx, customer_id, order_id, order_status=status)
+async def _end(ctx: Context[Any, Any], customer_id: int, order_id: int, **changes: Any) -> None:
+    """The seller's part of the order goes, and is archived with the last changes, which nobody reads here any more."""
     details = await ctx.rows(entry_details).get((customer_id, order_id))
     if details is None:
         raise LookupError(f"seller {ctx.key} has no open order {order_id} of customer {customer_id}")
-    archive(ctx, entries_archived, EntriesArchived(ctx.key, details, entries))
-    await ctx.rows(order_entries).delete_where(customer_id=customer_id, order_id=order_id)
-    await ctx.rows(entry_details).delete((customer_id, order_id))
+    entries = await ctx.rows(order_entries).select(customer_id=customer_id, order_id=order_id)
+    ended = [msgspec.structs.replace(entry, **changes) for entry in entries]
+    archive(ctx, entries_archived, EntriesArchived(ctx.key, details, ended))
+    await ctx.rows(entry_details).delete((customer_id, order_id))  # and its entries
 
 
 def _details(buyer: Buyer, order_id: int) -> EntryDetails:

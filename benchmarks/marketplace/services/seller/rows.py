@@ -83,7 +83,7 @@ order_entries = seller.table(
     "order_entries",
     OrderEntry,
     key=("customer_id", "order_id", "product_id"),
-    references=[Ref(("customer_id", "order_id"), entry_details)],
+    references=[Ref(("customer_id", "order_id"), entry_details, on_delete="cascade")],
 )
 low_stock = seller.table("low_stock", LowStock, key="product_id", indexes=[Index("by_level", order="level")])
 

@@ -1,7 +1,8 @@
 """Update Delivery: of the ten sellers with the oldest undelivered order, deliver that seller's packages of it.
 
-All of it is one transaction, over all partitions. Each package is told to its customer. What an order has come to is
-told to the order and to its sellers, in one call each: two calls that change one row would wait for each other.
+All of it is one transaction, over all partitions. An order's packages are read once. Its customer, the order itself and
+each of its sellers hear in one call of all that happened to it: two calls that change one row would wait for each
+other.
 """
 
 from __future__ import annotations
@@ -46,19 +47,29 @@ async def update_delivery(ctx: Context, tid: str) -> DeliveryResult:
 @shipment.register
 async def deliver(ctx: Context, order_id: int, seller_ids: list[int]) -> None:
     """Delivers the packages that these sellers have of an order."""
-    open_ones = await ctx.rows(packages).select(order_id=order_id, status=PackageStatus.SHIPPED)
-    theirs = [each for each in open_ones if each.seller_id in seller_ids]
+    before = await ctx.rows(packages).select(order_id=order_id)
+    theirs = [each for each in before if each.seller_id in seller_ids and each.status == PackageStatus.SHIPPED]
     missing = set(seller_ids) - {each.seller_id for each in theirs}
     if missing:
         raise LookupError(f"sellers {sorted(missing)} have no package to deliver of order {order_id} of {ctx.key}")
-    for each in theirs:
-        await _hand_over(ctx, each)
-    await _tell(ctx, order_id, theirs, await _steps(ctx, order_id, last=len(theirs) == len(open_ones)))
+    handed_over = {each.package_id: await _hand_over(ctx, each) for each in theirs}
+    steps = _steps(before, theirs)
+    await _go_on(ctx, order_id, steps, [handed_over.get(each.package_id, each) for each in before])
+    _tell(ctx, before, theirs, steps)
 
 
-async def _hand_over(ctx: Context[Any, Any], each: Package) -> None:
+def _steps(before: list[Package], delivered: list[Package]) -> list[ShipmentStatus]:
+    """What a shipment with the packages `before` comes to when these of them are delivered."""
+    waiting = sum(each.status == PackageStatus.SHIPPED for each in before)
+    steps = [ShipmentStatus.IN_PROGRESS] if waiting == len(before) else []
+    return [*steps, ShipmentStatus.CONCLUDED] if waiting == len(delivered) else steps
+
+
+async def _hand_over(ctx: Context[Any, Any], each: Package) -> Package:
+    """Gives the package as it is then."""
     status = PackageStatus.DELIVERED
-    await ctx.rows(packages).update((each.order_id, each.package_id), status=status, delivery_date=ctx.now())
+    key = (each.order_id, each.package_id)
+    delivered = await ctx.rows(packages).update(key, status=status, delivery_date=ctx.now())
     ctx.emit(
         delivery_notification,
         DeliveryNotification(
@@ -72,36 +83,32 @@ async def _hand_over(ctx: Context[Any, Any], each: Package) -> None:
             ctx.now(),
         ),
     )
+    return delivered
 
 
-async def _steps(ctx: Context[Any, Any], order_id: int, *, last: bool) -> list[ShipmentStatus]:
-    """Brings the shipment as far as it comes with the packages that are handed over; gives the steps."""
-    found = await ctx.rows(shipments).get(order_id)
-    if found is None:
-        raise LookupError(f"there is no shipment of order {order_id} of customer {ctx.key}")
-    steps = [ShipmentStatus.IN_PROGRESS] if found.status == ShipmentStatus.APPROVED else []
-    if last:
-        steps.append(ShipmentStatus.CONCLUDED)
-    if steps:
-        found = await ctx.rows(shipments).update(order_id, status=steps[-1])
+async def _go_on(ctx: Context[Any, Any], order_id: int, steps: list[ShipmentStatus], everything: list[Package]) -> None:
+    """Brings the shipment further. `everything`: its packages, as they are now."""
+    if not steps:
+        return
+    found = await ctx.rows(shipments).update(order_id, status=steps[-1])
     for status in steps:
         ctx.emit(shipment_notification, ShipmentNotification(ctx.key, order_id, ctx.now(), status))
-    if last:
-        everything = await ctx.rows(packages).select(order_id=order_id)
+    if steps[-1] == ShipmentStatus.CONCLUDED:
         archive(ctx, shipment_archived, ShipmentArchived(ctx.key, found, everything))
-    return steps
 
 
-async def _tell(ctx: Context[Any, Any], order_id: int, delivered: list[Package], steps: list[ShipmentStatus]) -> None:
-    """The order and all its sellers hear of the steps, and those who have delivered, of their packages."""
-    products: dict[int, list[int]] = {}
-    for each in delivered:
-        products.setdefault(each.seller_id, []).append(each.product_id)
+def _tell(
+    ctx: Context[Any, Any], everything: list[Package], delivered: list[Package], steps: list[ShipmentStatus]
+) -> None:
+    """The customer hears of the packages, the order of the steps. Of the sellers all hear of the steps, and those who
+    have delivered, of that.
+    """
+    order_id = delivered[0].order_id
+    ctx.call_async("customer", "packages_delivered", ctx.key, (len(delivered),))
     if steps:
         ctx.call_async("order", "follow_shipment", ctx.key, (order_id, steps))
-        for each in await ctx.rows(packages).select(order_id=order_id):
-            products.setdefault(each.seller_id, [])
-    for seller_id in sorted(products):
+    sellers = {each.seller_id for each in delivered}
+    for seller_id in sorted({each.seller_id for each in everything} if steps else sellers):
         ctx.call_async(
-            "seller", "follow_shipment", seller_id, (ctx.key, order_id, products[seller_id], steps, ctx.now())
+            "seller", "follow_shipment", seller_id, (ctx.key, order_id, seller_id in sellers, steps, ctx.now())
         )

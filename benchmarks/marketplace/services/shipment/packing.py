@@ -27,10 +27,12 @@ from styx import Context
 
 @shipment.on(payment_confirmed, key=lambda event: event.buyer.customer_id)
 async def pack(ctx: Context, event: PaymentConfirmed) -> None:
-    """Makes the shipment, and tells the order, its sellers and the queue."""
+    """Makes the shipment, and tells the order, its sellers and the queue. The order and its sellers hear of the payment
+    by this, too: what is paid is packed in the same transaction.
+    """
     made = await _keep(ctx, event)
     ctx.emit(shipment_notification, ShipmentNotification(ctx.key, event.order_id, event.date, ShipmentStatus.APPROVED))
-    ctx.call_async("order", "follow_shipment", ctx.key, (event.order_id, [ShipmentStatus.APPROVED]))
+    ctx.call_async("order", "packed", ctx.key, (event.order_id, event.date))
     numbers: dict[int, dict[int, int]] = {}
     for each in made:
         numbers.setdefault(each.seller_id, {})[each.product_id] = each.package_id

@@ -71,7 +71,6 @@ packages = shipment.table(
     "packages",
     Package,
     key=("order_id", "package_id"),
-    indexes=[Index("undelivered", equal=("order_id", "status"))],
     references=[Ref("order_id", shipments)],
 )
 

@@ -2,7 +2,8 @@
 pieces too, is more than the pieces that are neither sold nor reserved. The window slides by the hour.
 
 A product is told to its seller once when that begins to be so, and once when it ends: by a request, or by time alone,
-because the oldest hour leaves the window. The sum is kept in the stock's row, so no request adds hours up.
+because the oldest hour leaves the window. The sum is kept in the stock's row, so no request adds hours up. The oldest
+and the latest hour are kept there, too, so most requests read no hour either: they add to the latest one.
 """
 
 from __future__ import annotations
@@ -27,9 +28,15 @@ def hour_of(time: datetime) -> datetime:
 async def asked(ctx: Context[Any, Any], item: StockItem, quantity: int) -> None:
     """Counts what was asked for, in this hour and in `item`, which the caller writes."""
     hour, rows = hour_of(ctx.now()), ctx.rows(demand)
+    item.demand += quantity
+    if hour == item.latest_hour:
+        await rows.add(hour, quantity=quantity)
+        return
+    # Another hour: the next one, or an earlier one if the transaction was carried, which has the time of its request.
     found = await rows.get(hour)
     await rows.put(Demand(hour, quantity if found is None else found.quantity + quantity))
-    item.demand += quantity
+    item.oldest_hour = min(hour, item.oldest_hour or hour)
+    item.latest_hour = max(hour, item.latest_hour or hour)
 
 
 async def judge(ctx: Context[Any, Any], item: StockItem, *, timer_is_gone: bool = False) -> None:
@@ -40,19 +47,24 @@ async def judge(ctx: Context[Any, Any], item: StockItem, *, timer_is_gone: bool 
     if item.low != was_low:
         _tell(ctx, item)
     if item.low and (timer_is_gone or not was_low):
-        (oldest,) = await ctx.rows(demand).select(first=1)
-        ctx.after(oldest.hour + WINDOW - ctx.now(), stock, look_again, ctx.key, name=_TIMER)
+        assert item.oldest_hour is not None, "without demand nothing is low"
+        ctx.after(item.oldest_hour + WINDOW - ctx.now(), stock, look_again, ctx.key, name=_TIMER)
     elif was_low and not item.low:
         await ctx.cancel(_TIMER)
 
 
 async def _age(ctx: Context[Any, Any], item: StockItem) -> None:
     """Forgets the hours that have left the window."""
-    rows, last = ctx.rows(demand), at_most(ctx.now() - WINDOW)
-    gone = await rows.select(hour=last)
-    if gone:
-        item.demand -= sum(hour.quantity for hour in gone)
-        await rows.delete_where(hour=last)
+    end = ctx.now() - WINDOW
+    if item.oldest_hour is None or item.oldest_hour > end:
+        return
+    rows = ctx.rows(demand)
+    gone = await rows.select(hour=at_most(end))
+    item.demand -= sum(hour.quantity for hour in gone)
+    await rows.delete_where(hour=at_most(end))
+    oldest = await rows.keys(first=1)
+    item.oldest_hour = oldest[0] if oldest else None
+    item.latest_hour = item.latest_hour if oldest else None
 
 
 @stock.register

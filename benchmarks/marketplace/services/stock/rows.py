@@ -20,7 +20,8 @@ class StockItem(Struct, array_like=True):
     """The pieces of a product: `qty_available` are all of them, `qty_reserved` those of them that orders wait to pay.
 
     `demand` is the number of pieces that were asked for in the last 28 days, refused ones too; `low` says that a week's
-    share of it is more than what is left. Loaders leave both at their defaults.
+    share of it is more than what is left. `oldest_hour` and `latest_hour` are the first and the last row of `Demand`,
+    None if there is none. Loaders leave these four at their defaults.
     """
 
     seller_id: Id
@@ -36,6 +37,8 @@ class StockItem(Struct, array_like=True):
     updated_at: datetime
     demand: Count = 0
     low: bool = False
+    oldest_hour: datetime | None = None
+    latest_hour: datetime | None = None
 
 
 class Demand(Struct, array_like=True):

@@ -175,10 +175,10 @@ def replace_amount(event: Any, amount: int) -> Any:
 
 
 def a_package_is_counted_twice(patch: Patch) -> None:
-    async def twice(ctx: Any, event: Any) -> None:
-        await ctx.rows(counts).add(ctx.key, delivery_count=2)
+    async def twice(ctx: Any, number: int) -> None:
+        await ctx.rows(counts).add(ctx.key, delivery_count=number + 1)
 
-    function(patch, customer, "package_delivered", twice)
+    function(patch, customer, "packages_delivered", twice)
 
 
 def a_stale_price_is_applied(patch: Patch) -> None:
@@ -232,8 +232,10 @@ def a_delivered_package_is_delivered_again(patch: Patch) -> None:
         theirs = [each for each in await ctx.rows(packages).select(order_id=order_id) if each.seller_id in seller_ids]
         already = [each for each in theirs if each.status == PackageStatus.DELIVERED]
         await original(ctx, order_id, seller_ids)
-        for each in already or theirs[:1]:
+        again = already or theirs[:1]
+        for each in again:
             await delivering._hand_over(ctx, each)
+        ctx.call_async("customer", "packages_delivered", ctx.key, (len(again),))
 
     original = shipment.functions["deliver"].func
     function(patch, shipment, "deliver", deliver)
@@ -248,12 +250,13 @@ def a_delivery_fails(patch: Patch) -> None:
 
 def a_shipment_ends_before_its_last_package(patch: Patch) -> None:
     async def deliver(ctx: Any, order_id: int, seller_ids: list[int]) -> None:
-        open_ones = await ctx.rows(packages).select(order_id=order_id, status=PackageStatus.SHIPPED)
-        theirs = [each for each in open_ones if each.seller_id in seller_ids]
-        steps = await delivering._steps(ctx, order_id, last=len(theirs) == len(open_ones))
+        before = await ctx.rows(packages).select(order_id=order_id)
+        theirs = [each for each in before if each.seller_id in seller_ids and each.status == PackageStatus.SHIPPED]
+        steps = delivering._steps(before, theirs)
+        await delivering._go_on(ctx, order_id, steps, before)
         for each in theirs:
             await delivering._hand_over(ctx, each)
-        await delivering._tell(ctx, order_id, theirs, steps)
+        delivering._tell(ctx, before, theirs, steps)
 
     function(patch, shipment, "deliver", deliver)
 
@@ -318,7 +321,7 @@ def not_archived(which: Callable[[Any], bool], module: Any) -> Callable[[Patch],
 def only_the_last_seller_hears_of_the_end(patch: Patch) -> None:
     follow = delivering._tell
 
-    async def tell(ctx: Any, order_id: int, delivered: Any, steps: list[ShipmentStatus]) -> None:
+    def tell(ctx: Any, everything: Any, delivered: Any, steps: list[ShipmentStatus]) -> None:
         class Deaf:
             def __getattr__(self, name: str) -> Any:
                 return getattr(ctx, name)
@@ -327,25 +330,23 @@ def only_the_last_seller_hears_of_the_end(patch: Patch) -> None:
                 if ShipmentStatus.CONCLUDED not in steps or operator != "seller" or key == last:
                     ctx.call_async(operator, called, key, params)
 
-        last = max(each.seller_id for each in await ctx.rows(packages).select(order_id=order_id))
+        last = max(each.seller_id for each in everything)
         deaf: Any = Deaf()
-        await follow(deaf, order_id, delivered, steps)
+        follow(deaf, everything, delivered, steps)
 
     patch.setattr(delivering, "_tell", tell)
 
 
 def a_shipment_is_archived_before_its_last_package(patch: Patch) -> None:
-    steps = delivering._steps
+    go_on = delivering._go_on
 
-    async def early(ctx: Any, order_id: int, *, last: bool) -> list[ShipmentStatus]:
-        made = await steps(ctx, order_id, last=last)
-        if ShipmentStatus.IN_PROGRESS in made:
+    async def early(ctx: Any, order_id: int, steps: list[ShipmentStatus], everything: Any) -> None:
+        await go_on(ctx, order_id, steps, everything)
+        if ShipmentStatus.IN_PROGRESS in steps:
             found = await ctx.rows(shipments).get(order_id)
-            everything = await ctx.rows(packages).select(order_id=order_id)
             archive(ctx, shipment_archived, ShipmentArchived(ctx.key, found, everything))
-        return made
 
-    patch.setattr(delivering, "_steps", early)
+    patch.setattr(delivering, "_go_on", early)
     patch.setattr(delivering, "archive", lambda ctx, event, value: None)
 
 

@@ -70,12 +70,17 @@ def test_uniform_sellers_come_first() -> None:
     assert zipfs_of(argparse.Namespace(seller_zipf=0.0)) == [0.0]
 
 
-@pytest.mark.slow
-def test_both_lines_are_measured_and_checked(tmp_path: Path) -> None:
+@pytest.fixture
+def with_postgres() -> None:
     try:
         find_binaries()
     except ConfigurationError as error:
         pytest.skip(str(error))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("with_postgres")
+def test_both_lines_are_measured_and_checked(tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     status, shown = compare(
         "--size 0.01 --concurrency 4 --duration 1 --warm-up 0.5 --connections 2 --synchronous-commit off",
@@ -96,3 +101,24 @@ def test_both_lines_are_measured_and_checked(tmp_path: Path) -> None:
     assert (settings["fsync"], settings["synchronous_commit"], settings["connections"]) == ("on", "off", 2)
     assert (settings["default_transaction_isolation"], settings["checkout"]) == ("serializable", "statements")
     assert "Zipf 1.2:" in shown
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("with_postgres")
+def test_ours_may_be_a_cluster_behind_its_gateway(tmp_path: Path) -> None:
+    out = tmp_path / "figures.json"
+    status, shown = compare(
+        "--on cluster --workers 1 --size 0.01 --concurrency 4 --duration 1 --warm-up 0.5 --connections 2",
+        f"--seller-zipf 0 --out {out}",
+    )
+    assert status == 0, shown
+    ours, theirs = msgspec.json.decode(out.read_bytes(), type=list[Figures])
+    assert (ours.line, theirs.line) == (STYX, POSTGRES)
+    deployment = ours.result.deployment
+    assert (deployment["kind"], deployment["workers"], deployment["through"]) == ("cluster", 1, "gateway")
+    assert {"worker", "gateway", "broker"} <= ours.result.cpu_us.keys()
+    for row in (ours, theirs):
+        assert row.result.throughput > 0
+        assert row.result.errors == {}
+        assert row.result.audit is not None
+        assert row.result.audit.violations == []
