@@ -82,7 +82,8 @@ def covered(cluster: ClusterUnderTest, epoch: int) -> None:
 
 async def exports_equal(cluster: ClusterUnderTest, directory: Path, state: dict[tuple[str, Any], Any]) -> None:
     """Each dataset has as many rows as the snapshot has entries."""
-    for words in ((), ("--app", APP)):
+    [module] = cluster.options.directory.glob("styx_app_*.py")
+    for words in ((), ("--app", f"{module}:app")):
         out = directory / f"out-{len(words)}"
         ran = await styx(cluster, "state", "export", "--format", "parquet", "--out", str(out), *words)
         assert ran.status == 0, ran.err
@@ -97,14 +98,16 @@ async def exports_equal(cluster: ClusterUnderTest, directory: Path, state: dict[
 
 
 async def entities_equal(cluster: ClusterUnderTest, state: dict[tuple[str, Any], Any]) -> None:
-    operator = "account"
-    wanted = {key: value for (name, key), value in state.items() if name == operator}
-    ran = await styx(cluster, "state", "list", operator, "--limit", "10000")
-    listed = [msgspec.json.decode(line) for line in ran.out.splitlines()]
-    assert [each["key"] for each in listed] == sorted(wanted)
-    for each in listed[:3]:
-        ran = await styx(cluster, "state", "get", operator, str(each["key"]), "--snapshot", "latest")
-        assert (ran.status, msgspec.json.decode(ran.out)) == (0, each["value"])
+    for operator in ("text", "number", "pair"):
+        wanted = [key for name, key in state if name == operator]
+        assert wanted
+        ran = await styx(cluster, "state", "list", operator, "--limit", "10000")
+        listed = [msgspec.json.decode(line) for line in ran.out.splitlines()]
+        assert [each["key"] for each in listed] == [list(key) if operator == "pair" else key for key in sorted(wanted)]
+        for each in listed[:2]:
+            key = each["key"] if operator == "text" else msgspec.json.encode(each["key"]).decode()
+            ran = await styx(cluster, "state", "get", operator, key, "--snapshot", "latest")
+            assert (ran.status, msgspec.json.decode(ran.out)) == (0, each["value"])
 
 
 async def styx(cluster: ClusterUnderTest, *words: str) -> Ran:
