@@ -1,7 +1,7 @@
 """Records as Arrow: the type of each kind of column, and batches of rows.
 
 A Decimal is a decimal of 38 digits, 18 of them behind the point, a number has 64 bits, and what has no type of its own
-is JSON as text. Needs pyarrow, of the extra `sql`.
+is JSON as text. Imports pyarrow, of the extra `sql`: see `styx.query.extra`.
 """
 
 from __future__ import annotations
@@ -10,21 +10,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import IO, Any, Final
 
-from styx.errors import ConfigurationError, UnsupportedValue
-from styx.process.extras import lacking
+import pyarrow as pa
+from pyarrow import parquet
+
+from styx.errors import UnsupportedValue
 from styx.query.fields import JSON, Field, json_of
 from styx.values.codec import shown
-
-try:
-    import pyarrow as pa
-    from pyarrow import parquet
-except ModuleNotFoundError as error:
-    raise ConfigurationError(lacking("this format", error.name, "sql")) from None
 
 BATCH_ROWS: Final = 16_384
 """Rows that are converted at once."""
 DECIMAL_DIGITS: Final = 38
 DECIMAL_SCALE: Final = 18
+_OF_JSON: Final = {b"styx.kind": b"json"}
 
 _TYPES: Final[dict[str, pa.DataType]] = {
     "int": pa.int64(),
@@ -52,6 +49,27 @@ def batches(fields: Sequence[Field], records: Iterable[tuple[Any, ...]]) -> Iter
     while rows := list(islice(rest, BATCH_ROWS)):
         columns = [_column(each, values) for each, values in zip(fields, zip(*rows, strict=True), strict=True)]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def ipc_stream(schema: pa.Schema, batch: pa.RecordBatch | None) -> bytes:
+    """The schema, and a batch if there is one, as an Arrow IPC stream of its own."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        if batch is not None:
+            writer.write_batch(batch)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def marked(schema: pa.Schema, is_json: Sequence[bool]) -> pa.Schema:
+    """The schema, which says of columns that their texts are JSON."""
+    fields = [field.with_metadata(_OF_JSON) if of else field for field, of in zip(schema, is_json, strict=True)]
+    return pa.schema(fields)
+
+
+def holds_json(field: pa.Field) -> bool:
+    """Whether the column's texts are JSON."""
+    return (field.metadata or {}).items() >= _OF_JSON.items()
 
 
 def parquet_writer(file: IO[bytes], fields: Sequence[Field]) -> parquet.ParquetWriter:

@@ -18,6 +18,7 @@ from typing import IO, Any, Final, NamedTuple, Protocol
 
 from styx.errors import ConfigurationError
 from styx.process.fsync import make_directory
+from styx.query.extra import require
 from styx.query.fields import JSON, Field, json_of
 from styx.query.schema import Dataset
 from styx.query.slots import Slots
@@ -91,6 +92,7 @@ class ParquetWriter:
     """Row groups of `styx.query.arrow.BATCH_ROWS` rows. Raises `ConfigurationError` if the extra is not installed."""
 
     def __init__(self, file: IO[bytes], fields: Sequence[Field]) -> None:
+        require("Parquet", "pyarrow")
         from styx.query import arrow
 
         self._fields = fields
