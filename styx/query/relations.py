@@ -1,5 +1,6 @@
 """The tables that SQL sees: `cart.state` has the values of an operator's entities, `cart.items` the rows of its table
-`items`. SQL does not tell capitals from small letters, so a name that another one has already gets a number.
+`items`. SQL does not tell capitals from small letters, so a name that another one has already, or DuckDB itself, gets a
+number.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from styx.query.fields import Field
 from styx.query.schema import Dataset, Schema
 
 STATE: Final = "state"
+RESERVED: Final = ("temp", "system", "memory", "pg_catalog", "information_schema")
+"""What DuckDB has schemas or databases of its own for."""
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -40,7 +43,7 @@ def relations(schema: Schema) -> list[Relation]:
     datasets = list(schema.datasets.values())
     operators = list(dict.fromkeys(each.operator for each in datasets))
     found: list[Relation] = []
-    for operator, named in zip(operators, distinct(operators), strict=True):
+    for operator, named in zip(operators, distinct(operators, RESERVED), strict=True):
         # The tables first: a table that is called state keeps its name.
         own = sorted((each for each in datasets if each.operator == operator), key=lambda each: not each.own_name)
         for dataset, name in zip(own, distinct(each.own_name or STATE for each in own), strict=True):
@@ -53,9 +56,11 @@ def _columns(dataset: Dataset) -> list[tuple[str, str]]:
     return [(name, each.kind) for name, each in zip(names, dataset.columns, strict=True)]
 
 
-def distinct(names: Iterable[str]) -> Sequence[str]:
-    """The names, each with `_2`, `_3` and so on behind it if one before it has it, in capitals or not."""
-    taken: set[str] = set()
+def distinct(names: Iterable[str], reserved: Iterable[str] = ()) -> Sequence[str]:
+    """The names, each with `_2`, `_3` and so on behind it if it is reserved or one before it has it, in capitals or
+    not.
+    """
+    taken = set(reserved)
     found: list[str] = []
     for name in names:
         other, number = name, 1

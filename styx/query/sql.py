@@ -29,6 +29,8 @@ MIB: Final = 2**20
 MEMORY_MIB_DEFAULT: Final = 1_024
 SECONDS_DEFAULT: Final = 60.0
 ROWS_DEFAULT: Final = 100_000
+START_SECONDS_MAX: Final = 120.0
+"""The start of the process, and its look at the query, which does not count as the query's time."""
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "STYX_PLAIN")
 """The variables that the process gets: none with a secret."""
 
@@ -98,8 +100,8 @@ class Query:
             "memory_bytes": self._limits.memory_mib * MIB,
             "seconds": self._limits.seconds,
         }
-        self._frames.seconds_left = self._limits.seconds
         self._send(HEADER, msgspec.json.encode(header))
+        self._frames.seconds_left = START_SECONDS_MAX
         needs = msgspec.json.decode(self._next(NEEDS), type=list[int])
         self._frames.seconds_left = None
         for at in needs:
@@ -137,6 +139,8 @@ class Query:
         try:
             kind, data = self._frames.read()
         except OutOfTime:
+            if NEEDS in kinds:
+                raise QueryFailed(f"the query's process has not begun within {START_SECONDS_MAX:g} s") from None
             raise QueryFailed(
                 f"the query has not ended within {self._limits.seconds:g} s: --seconds N allows more"
             ) from None

@@ -103,6 +103,10 @@ async def entities_equal(cluster: ClusterUnderTest, state: dict[tuple[str, Any],
         assert wanted
         ran = await styx(cluster, "state", "list", operator, "--limit", "10000")
         listed = [msgspec.json.decode(line) for line in ran.out.splitlines()]
+        query = f"select count(*) n, max(key) last from {operator}.state"
+        [asked] = (await styx(cluster, "sql", query, "--format", "json")).out.splitlines()
+        last = max(key[0] if operator == "pair" else key for key in wanted)
+        assert msgspec.json.decode(asked) == {"n": len(wanted), "last": last}
         assert [each["key"] for each in listed] == [list(key) if operator == "pair" else key for key in sorted(wanted)]
         for each in listed[:2]:
             key = each["key"] if operator == "text" else msgspec.json.encode(each["key"]).decode()

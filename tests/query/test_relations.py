@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from styx.query.relations import distinct, quoted, relations
+import duckdb
+import pytest
+
+from styx.query import sql_process
+from styx.query.relations import RESERVED, Table, distinct, quoted, relations
 from styx.query.schema import of_description
 from styx.schema.description import AppDescription, OperatorDescription, TableDescription
 from tests.query.conftest import Filled
@@ -35,6 +39,27 @@ def test_names_that_differ_in_capitals_or_are_taken() -> None:
     assert relations(schema)[2].dataset.name == "shop", "a table keeps its name; the values get another one"
 
 
+@pytest.mark.parametrize("name", RESERVED)
+def test_names_of_duckdb_s_own(name: str) -> None:
+    operator = OperatorDescription(n_partitions=None, key_type="str", partition_key=False, functions={})
+    [relation] = relations(of_description(AppDescription(name="x", operators={name: operator})))
+    assert relation.table.schema == f"{name}_2"
+    with sql_process._connected(2**28) as connection:
+        sql_process._create(connection, relation.table, iter([]))
+        assert connection.sql(f"select * from {name}_2.state").fetchall() == []
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_they_cannot_be_used(name: str) -> None:
+    def used() -> None:
+        sql_process._create(connection, Table(name, "x", [("a", "int")]), iter([]))
+        connection.sql(f"select * from {name}.x")
+
+    with sql_process._connected(2**28) as connection, pytest.raises(duckdb.Error):
+        used()
+
+
 def test_distinct_and_quoted() -> None:
     assert distinct(["a", "A", "a_2", "b"]) == ["a", "A_2", "a_2_2", "b"]
+    assert distinct(["Temp", "a"], ["temp"]) == ["Temp_2", "a"]
     assert quoted('a"b') == '"a""b"'

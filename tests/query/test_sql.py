@@ -201,6 +201,12 @@ def test_endless_queries(filled: Filled, sql: str) -> None:
         rows(filled, sql, QueryLimits(memory_mib=200, seconds=0.5))
 
 
+def test_the_start_of_the_process_is_no_time_of_the_query(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("styx.query.sql.START_SECONDS_MAX", 0.0)
+    with pytest.raises(QueryFailed, match="the query's process has not begun within 0 s"):
+        rows(filled, "select 1", QueryLimits(seconds=600.0))
+
+
 def test_the_end_of_a_query_ends_its_process(filled: Filled) -> None:
     with Query(filled.source, filled.by_app, "select * from range(1000000)", SMALL) as query:
         _, batches = query.result()
