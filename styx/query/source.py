@@ -55,7 +55,10 @@ def of_cluster(store: StoreReader, snapshot: str = LATEST, secret: bytes | None 
     Raises `ConfigurationError` for a store that is no cluster's and a snapshot that is not there, `Damaged`, and
     `OSError` for a store out of reach, or without a snapshot yet.
     """
-    if persistently(lambda: read_claim(store)) is None:
+    claim = persistently(lambda: read_claim(store))
+    if claim is not None and claim.restoring:
+        raise ConfigurationError(f"the restore of backup {claim.restoring} into this store has not ended")
+    if claim is None:
         raise ConfigurationError(
             "no cluster has its data in this store: give the --store of its coordinator; a place for backups is given "
             "with --from, an embedded engine's directory with --data-dir"

@@ -11,6 +11,7 @@ import pytest
 import styx
 from styx.backup.index import Damaged
 from styx.backup.take import take_backup
+from styx.deployment.claim import NAME, Claim, encode_claim
 from styx.errors import ConfigurationError
 from styx.query.schema import of_description
 from styx.query.slots import Slots
@@ -61,6 +62,12 @@ def test_what_is_not_there(cluster: Cluster) -> None:
     for name in cluster.store.list("manifests/"):
         cluster.store.delete(name)
     with pytest.raises(OSError, match="there is no snapshot yet"):
+        of_cluster(cluster.store)
+
+
+def test_a_restore_that_has_not_ended(cluster: Cluster) -> None:
+    cluster.store.put(NAME, encode_claim(Claim("bank", 2, restoring="june")))
+    with pytest.raises(ConfigurationError, match="the restore of backup june into this store has not ended"):
         of_cluster(cluster.store)
 
 
