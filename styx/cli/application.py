@@ -31,6 +31,7 @@ from styx.cli import (
     restore,
     scale,
     set_aside,
+    sql,
     state,
     status,
     version_text,
@@ -52,6 +53,7 @@ First steps:
   styx call account ada deposit 100   send it a request
   styx state get account ada          look at the entity
   styx events order-paid --follow     what its transactions emit
+  styx sql --data-dir .styx           what a snapshot has, in SQL
 
 A cluster on Kafka and an object store:
   styx up shop:app --log … --store …  all of it on this machine
@@ -79,6 +81,7 @@ _COMMANDS = {
     "errors": errors,
     "explain": explain,
     "graph": graph,
+    "sql": sql,
     "up": up,
     "status": status,
     "deploy": deploy,

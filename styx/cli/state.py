@@ -1,10 +1,11 @@
-"""`styx state`: prints an entity's state, read through a gateway."""
+"""`styx state`: prints an entity's state, read through a gateway or of a snapshot; lists keys, and exports tables."""
 
 from __future__ import annotations
 
-from typing import Final
+import sys
+from typing import Annotated, Final, Literal
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from styx.cli.common_options import (
     ApiKey,
@@ -16,26 +17,61 @@ from styx.cli.common_options import (
     TableName,
     check_timeout,
 )
+from styx.cli.snapshot_options import SNAPSHOT_HELP, SnapshotOptions, tell, typed_wrongly
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
 
-EXAMPLES: Final = """\
+EXAMPLES: Final = f"""\
 Examples:
   styx state get account alice
   styx state get cart alice --rows items
   styx state get order '[1,2]' --url http://shop.internal:8080
+  styx state get account alice --data-dir .styx
+  styx state get account alice --snapshot latest --store s3://styx/bank \\
+      --s3-endpoint http://s3.internal:9000
 
+{SNAPSHOT_HELP}
 Exit codes:
   0    the state is on standard output
-  1    no gateway, no reply in time, or the stored state does not fit its type
+  1    no gateway, no reply in time, no snapshot, or the stored state does not fit
+       its type
   2    rejected: no such operator or table, or a key of another type
   3    there is no such entity, and nothing is on standard output
+"""
+LIST_EXAMPLES: Final = f"""\
+Examples:
+  styx state list account --data-dir .styx
+  styx state list account --prefix al --limit 10 --after alice \\
+      --from file:///mnt/backups/bank
+  styx state list cart/items --prefix '["ann"]' --app shop:app --data-dir .styx
+
+{SNAPSHOT_HELP}
+Exit codes:
+  0    the page is on standard output; the last line on standard error says how to
+       go on, if there are more
+  1    no snapshot, or something in it is damaged or cannot be decoded
+  2    rejected: no such operator or table, or a key of another type
+"""
+EXPORT_EXAMPLES: Final = f"""\
+Examples:
+  styx state export --format csv --out bank --data-dir .styx
+  styx state export account cart/items --format parquet --out june \\
+      --from s3://backups/bank --s3-endpoint http://s3.internal:9000
+  styx state export account --format json --out - --data-dir .styx | head
+
+{SNAPSHOT_HELP}
+Exit codes:
+  0    the files are whole
+  1    no file: no snapshot, something in it is damaged, or cannot be decoded
+  2    rejected: no such operator or table, or --out does not fit
 """
 
 
 def state(sort_key: int) -> App:
     """The group of commands `styx state`; `sort_key` is its place in the list of commands."""
-    commands = App(name="state", help="Look at an entity.", help_format="plaintext", sort_key=sort_key)
+    commands = App(name="state", help="Look at state.", help_format="plaintext", sort_key=sort_key)
     commands.command(get, help_epilogue=EXAMPLES)
+    commands.command(list_, name="list", help_epilogue=LIST_EXAMPLES)
+    commands.command(export, help_epilogue=EXPORT_EXAMPLES)
     return commands
 
 
@@ -49,12 +85,18 @@ def get(
     timeout: ReplyTimeout = TIMEOUT_SECONDS_DEFAULT,
     api_key: ApiKey = None,
     ca: Authority = None,
+    place: SnapshotOptions = SnapshotOptions(),  # noqa: B008 - it cannot change
 ) -> int:
     """Print one entity's state as JSON, or its rows in a table.
 
     It is read in a transaction of its own: all that was answered before is in it.
-    A key that begins with a dash and is no number goes after --.
+    With --snapshot, --from or --data-dir it is read of a snapshot instead, and
+    nothing needs to be running. A key that begins with a dash and is no number goes
+    after --.
     """
+    if place.wanted:
+        return _get_of_snapshot(operator, key, rows, place)
+
     from styx.cli.gateway_request import GatewayRead, NoReply, get_entity, read_outcome, unread_outcome
     from styx.cli.run_directory import gateway_url
 
@@ -65,3 +107,87 @@ def get(
     except NoReply as error:
         outcome = unread_outcome(str(error))
     return outcome.told()
+
+
+def _get_of_snapshot(operator: str, key: str, rows: str | None, place: SnapshotOptions) -> int:
+    from styx.cli.exit_codes import ABSENT, SUCCESS
+    from styx.cli.gateway_request import CallOutcome
+    from styx.query.entities import absent, entity_json, rows_json
+
+    with typed_wrongly():
+        source, schema = place.open()
+        if rows is not None:
+            found: bytes | None = rows_json(source, schema, operator, rows, key)
+        else:
+            found = entity_json(source, schema, operator, key)
+        if found is None:
+            return CallOutcome("", f"absent: {absent(schema.dataset(operator), key)}", ABSENT).told()
+    return CallOutcome(found.decode(), "", SUCCESS).told()
+
+
+def list_(
+    operator: Annotated[str, Parameter(help="The operator's name, such as account; for rows of a table, cart/items.")],
+    /,
+    *,
+    prefix: Annotated[
+        str, Parameter(help="Only keys that begin with it: text, or a JSON array of the first parts of a key.")
+    ] = "",
+    limit: Annotated[int | None, Parameter(help="So many at most; 100 by default.", show_default=False)] = None,
+    after: Annotated[str | None, Parameter(help="Begin behind this key.")] = None,
+    place: SnapshotOptions = SnapshotOptions(),  # noqa: B008 - it cannot change
+) -> None:
+    """Print the entities of an operator, or the rows of a table, of a snapshot.
+
+    A line has the key and the value as JSON: {"key": …, "value": …}. They are in
+    order of their keys, texts by code point and numbers by size. The key of a row
+    is that of its entity, and then the primary key.
+    """
+    from styx.cli.backup import progress
+    from styx.cli.exit_codes import usage_error
+    from styx.query.entities import PAGE_DEFAULT, PAGE_MAX, page
+
+    limit = PAGE_DEFAULT if limit is None else limit
+    if not 1 <= limit <= PAGE_MAX:
+        raise usage_error(f"--limit is a number from 1 to {PAGE_MAX}, got {limit}; styx state export gives all")
+    with typed_wrongly():
+        source, schema = place.open()
+        found = page(source, schema.dataset(operator), prefix, after, limit)
+    for entry in found.entries:
+        print(entry.line.decode())
+    tell(schema)
+    if found.after is not None:
+        import shlex
+
+        sys.stdout.flush()
+        progress(f"there are more: --after {shlex.quote(found.after)}")
+
+
+def export(
+    *operators: Annotated[str, Parameter(help="Operators, and tables as cart/items; everything by default.")],
+    format: Annotated[Literal["json", "csv", "parquet"], Parameter(help="json has an object a line.")],
+    out: Annotated[
+        str,
+        Parameter(help="A directory; for one table also a file, or - for standard output.", allow_leading_hyphen=True),
+    ],
+    place: SnapshotOptions = SnapshotOptions(),  # noqa: B008 - it cannot change
+) -> None:
+    """Write operators and tables of a snapshot into files.
+
+    A line or row has the columns of the entity's key, key, key_2 and so on, and
+    those of the value. The rows of all files are of one moment. A file has its name
+    only when it is whole.
+    """
+    from styx.cli.backup import progress
+    from styx.query.export import export as exported
+
+    with typed_wrongly():
+        source, schema = place.open()
+        datasets = [schema.dataset(name) for name in dict.fromkeys(operators)] or list(schema.datasets.values())
+        done = exported(source, datasets, format, out)
+    tell(schema)
+    for each in done:
+        words = f"{each.name}: {each.rows} rows"
+        if each.file is None:
+            progress(words)
+        else:
+            print(f"{words}, {each.file}")

@@ -72,19 +72,36 @@ def unseal(data: bytes, secret: bytes) -> tuple[PackageHeader, bytes]:
     """Header and payload of a package signed with `secret`; raises `PackageRefused` for anything else."""
     if len(data) > PACKAGE_BYTES_MAX:
         raise PackageRefused(f"the package has {len(data)} bytes; the limit is {PACKAGE_BYTES_MAX}")
+    end = _end_of_front(data)
+    front, payload = data[:end], data[end + _SIGNATURE_BYTES :]
+    if not hmac.compare_digest(data[end : end + _SIGNATURE_BYTES], _signature(front, payload, secret)):
+        raise PackageRefused(
+            "the package's signature is wrong: it was signed with another secret, or changed or cut off on its way"
+        )
+    return _header(front), payload
+
+
+def unverified_header(data: bytes) -> PackageHeader:
+    """The header of a package whose signature nobody checks: whoever can write to the store can have made it. It is
+    good for showing names and types to a person, and for nothing that runs. Raises `PackageRefused`.
+    """
+    return _header(data[: _end_of_front(data)])
+
+
+def _end_of_front(data: bytes) -> int:
+    """Where the header ends, and the signature begins."""
     if not data.startswith(MAGIC):
         raise PackageRefused("this is no package of this version's format: pack the app with this version of styx")
     at = len(MAGIC)
     end = at + _LENGTH_BYTES + int.from_bytes(data[at : at + _LENGTH_BYTES], "big")
     if len(data) < end + _SIGNATURE_BYTES:
         raise PackageRefused("the package is cut off: send it again")
-    front, payload = data[:end], data[end + _SIGNATURE_BYTES :]
-    if not hmac.compare_digest(data[end : end + _SIGNATURE_BYTES], _signature(front, payload, secret)):
-        raise PackageRefused(
-            "the package's signature is wrong: it was signed with another secret, or changed or cut off on its way"
-        )
+    return end
+
+
+def _header(front: bytes) -> PackageHeader:
     try:
-        return msgspec.msgpack.decode(front[at + _LENGTH_BYTES :], type=PackageHeader), payload
+        return msgspec.msgpack.decode(front[len(MAGIC) + _LENGTH_BYTES :], type=PackageHeader)
     except msgspec.DecodeError as error:
         raise PackageRefused(f"the package's header cannot be read ({error}): pack the app with this version") from None
 

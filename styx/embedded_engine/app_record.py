@@ -20,7 +20,7 @@ from styx.model.limits import Limits
 from styx.model.placement import placement_digest
 from styx.schema.description import AppDescription, describe
 from styx.schema.event_description import Published, published_of
-from styx.store.base import NotFound, Store, StoreCorrupt
+from styx.store.base import NotFound, Store, StoreCorrupt, StoreReader
 
 PREFIX: Final = "apps/"
 _MAGIC: Final = b"STYXAPP1"
@@ -91,7 +91,7 @@ def write_record(store: Store, record: AppRecord) -> None:
     store.put(_name(record.version), _MAGIC + blake2b(body, digest_size=_DIGEST_BYTES).digest() + body)
 
 
-def read_record(store: Store, version: int) -> AppRecord | None:
+def read_record(store: StoreReader, version: int) -> AppRecord | None:
     """The record of a version, None if there is none; raises `StoreCorrupt` if it is damaged."""
     name = _name(version)
     try:

@@ -151,16 +151,17 @@ def result_json(data: bytes) -> bytes:
         try:
             return _encode(value)
         except TypeError:
-            return _encode(_with_text_keys(value))
+            return _encode(with_text_keys(value))
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise ResultNotJson(str(error)) from None
 
 
-def _with_text_keys(value: Any) -> Any:
+def with_text_keys(value: Any) -> Any:
+    """The value with texts as keys of its dicts, where JSON has no other ones."""
     if isinstance(value, dict):
-        return {_key_text(key): _with_text_keys(item) for key, item in value.items()}
+        return {_key_text(key): with_text_keys(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_with_text_keys(item) for item in value]
+        return [with_text_keys(item) for item in value]
     return value
 
 

@@ -10,7 +10,7 @@ all else is pure. Paper section 7.1.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -29,6 +29,7 @@ DIGEST_BYTES = 16
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[str, list[Any], list[bytes | None]]).decode
+_decode_name = msgspec.msgpack.Decoder(tuple[str, msgspec.Raw, msgspec.Raw]).decode
 BLOCK_ENTRIES = 4096
 """Entries that are encoded and decoded at once: other threads, the protocol's above all, run in between."""
 
@@ -96,17 +97,30 @@ def check_part(ref: ObjectRef, data: bytes | memoryview) -> memoryview:
 
 def decode_delta(ref: ObjectRef, data: bytes | memoryview) -> Delta:
     """Raises `ObjectCorrupt` if `data` is not exactly what `ref` refers to."""
-    body = check_part(ref, data)
     delta: Delta = {}
+    for operator, keys, values in blocks(ref, data):
+        delta.setdefault(operator, {}).update(zip(keys, values, strict=True))
+    return delta
+
+
+def blocks(
+    ref: ObjectRef, data: bytes | memoryview, wanted: Callable[[str], bool] | None = None
+) -> Iterator[tuple[str, list[Any], list[bytes | None]]]:
+    """The operator or table, keys and values of each block of the part, or of those blocks only whose name is `wanted`;
+    of all others nothing but the name is decoded. Raises `ObjectCorrupt` as `decode_delta`, before the first one.
+    """
+    body = check_part(ref, data)
     position = 0
     while position < len(body):
         end = position + 4 + int.from_bytes(body[position : position + 4], "big")
-        operator, keys, values = _decode(body[position + 4 : end])
+        block = body[position + 4 : end]
+        position = end
+        if wanted is not None and not wanted(_decode_name(block)[0]):
+            continue
+        operator, keys, values = _decode(block)
         if list in map(type, keys):
             keys = [tuple(key) if type(key) is list else key for key in keys]
-        delta.setdefault(operator, {}).update(zip(keys, values, strict=True))
-        position = end
-    return delta
+        yield operator, keys, values
 
 
 def check_object(refs: Iterable[ObjectRef], data: bytes) -> None:

@@ -16,7 +16,15 @@ from styx import App, ConfigurationError, Context, Operator
 from styx.deployment import package as package_module
 from styx.deployment import package_format
 from styx.deployment.package import check_surroundings, pack, read_header, unpack
-from styx.deployment.package_format import MAGIC, PACKAGE_BYTES_MAX, Dependency, PackageRefused, seal, unseal
+from styx.deployment.package_format import (
+    MAGIC,
+    PACKAGE_BYTES_MAX,
+    Dependency,
+    PackageRefused,
+    seal,
+    unseal,
+    unverified_header,
+)
 from styx.model.function_spec import NO_HINTS, Hints
 from styx.schema.description import describe
 from tests.deployment.conftest import Load
@@ -355,3 +363,16 @@ def test_dependencies_that_are_missing_or_different() -> None:
     unlisted = msgspec.structs.replace(header, dependencies=[Dependency("nosuchthing", "", ["nosuchthing"])])
     with pytest.raises(PackageRefused, match=r"pip install nosuchthing$"):
         unpack(seal(unlisted, payload, SECRET), SECRET)
+
+
+def test_the_header_alone_without_the_secret() -> None:
+    package = pack(shop.app, SECRET)
+    assert unverified_header(package) == read_header(package, SECRET)
+    for damaged in (
+        b"",
+        b"x" + package,
+        package[:20],
+        MAGIC + package[len(MAGIC) :].replace(b"description", b"descriptiox"),
+    ):
+        with pytest.raises(PackageRefused):
+            unverified_header(damaged)

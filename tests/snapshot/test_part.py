@@ -11,6 +11,7 @@ from styx.snapshot import part as snapshot_io
 from styx.snapshot.part import (
     ObjectCorrupt,
     Span,
+    blocks,
     check_stored,
     decode_delta,
     encode_delta,
@@ -35,6 +36,30 @@ deltas: st.SearchStrategy[Delta] = st.dictionaries(
 def test_a_delta_comes_back_with_its_key_types(delta: Delta) -> None:
     data = encode_delta(delta)
     assert decode_delta(reference("name", data), data) == delta
+
+
+@given(deltas, st.text(min_size=1, max_size=3))
+def test_some_tables_of_a_part(delta: Delta, wanted: str) -> None:
+    data = encode_delta(delta)
+    found = list(blocks(reference("name", data), data, wanted.__ge__))
+    assert {name: dict(zip(keys, values, strict=True)) for name, keys, values in found} == {
+        name: entries for name, entries in delta.items() if wanted >= name
+    }
+
+
+def test_blocks_that_are_not_wanted_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot_io, "BLOCK_ENTRIES", 2)
+    data = encode_delta({"a": dict.fromkeys(range(5), b"x"), "b": {1: b"y"}})
+    decoded: list[str] = []
+    decode = snapshot_io._decode
+
+    def counted(block: memoryview) -> tuple[str, list[object], list[bytes | None]]:
+        decoded.append(decode(block)[0])
+        return decode(block)
+
+    monkeypatch.setattr(snapshot_io, "_decode", counted)
+    assert [keys for _, keys, _ in blocks(reference("name", data), data, "b".__eq__)] == [[1]]
+    assert decoded == ["b"]
 
 
 def test_tables_without_a_change_take_no_room() -> None:

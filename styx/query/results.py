@@ -1,0 +1,124 @@
+"""Results of queries as text or bytes: a table for people, an object of JSON a line, CSV, or an Arrow IPC stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import IO, Any, Final
+from uuid import UUID
+
+import msgspec
+import pyarrow as pa
+
+from styx.query.arrow import holds_json
+from styx.query.export import csv_text, csv_value
+from styx.query.fields import json_of
+from styx.query.relations import distinct
+
+_NULL: Final = "NULL"
+
+Result = tuple[pa.Schema, Iterator[pa.RecordBatch]]
+
+
+def write_json(result: Result, file: IO[bytes]) -> None:
+    """An object a line. Of two columns of one name, the second has another one."""
+    schema, batches = result
+    names = distinct(schema.names)
+    for row in _rows(schema, batches):
+        file.write(json_of(dict(zip(names, row, strict=True))) + b"\n")
+
+
+def write_csv(result: Result, file: IO[bytes]) -> None:
+    """As an export: None is nothing, and an empty text is `""`."""
+    schema, batches = result
+    file.write(",".join(map(csv_text, schema.names)).encode() + b"\r\n")
+    for row in _rows(schema, batches):
+        file.write(",".join(map(_csv_cell, row)).encode() + b"\r\n")
+
+
+def write_arrow(result: Result, file: IO[bytes]) -> None:
+    """An Arrow IPC stream, with the types of the result."""
+    schema, batches = result
+    with pa.ipc.new_stream(file, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def write_table(result: Result, file: IO[bytes]) -> None:
+    """Columns in line, numbers to the right. The rows are kept until the last one is there."""
+    schema, batches = result
+    rows = [[_table_cell(value) for value in row] for row in _rows(schema, batches)]
+    widths = [max(map(len, column)) for column in zip(schema.names, *rows, strict=True)]
+    right = [
+        pa.types.is_integer(each) or pa.types.is_decimal(each) or pa.types.is_floating(each) for each in schema.types
+    ]
+    for row in [list(schema.names), ["-" * width for width in widths], *rows]:
+        cells = [
+            cell.rjust(width) if to else cell.ljust(width) for cell, width, to in zip(row, widths, right, strict=True)
+        ]
+        file.write("  ".join(cells).rstrip().encode() + b"\n")
+
+
+FORMATS: Final[dict[str, Callable[[Result, IO[bytes]], None]]] = {
+    "table": write_table,
+    "json": write_json,
+    "csv": write_csv,
+    "arrow": write_arrow,
+}
+
+
+def _rows(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[Sequence[Any]]:
+    """The rows as values: a Decimal of a column without digits behind the point is an int, others have no zeros at the
+    end.
+    """
+    converts = [_converter(each) for each in schema]
+    for batch in batches:
+        columns = [map(convert, column.to_pylist()) for convert, column in zip(converts, batch.columns, strict=True)]
+        yield from zip(*columns, strict=True)
+
+
+def _converter(field: pa.Field) -> Callable[[Any], Any]:
+    if pa.types.is_decimal(field.type):
+        return _whole if field.type.scale == 0 else _shortened
+    if holds_json(field):
+        return _raw
+    return _plain
+
+
+def _whole(value: Decimal | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _shortened(value: Decimal | None) -> Decimal | None:
+    if value is None:
+        return None
+    short = value.normalize()
+    return short.quantize(Decimal(1)) if short.as_tuple().exponent > 0 else short  # type: ignore[operator]  # finite
+
+
+def _raw(value: str | None) -> msgspec.Raw | None:
+    return None if value is None else msgspec.Raw(value.encode())
+
+
+_OWN: Final = (type(None), bool, int, float, str, bytes, Decimal, datetime, UUID, list, dict)
+
+
+def _plain(value: Any) -> Any:
+    """Types of SQL that JSON does not have, such as intervals, are text."""
+    return value if isinstance(value, _OWN) else str(value)
+
+
+def _csv_cell(value: Any) -> str:
+    if isinstance(value, list | dict | msgspec.Raw):
+        return csv_text(json_of(value).decode())
+    return csv_value("", value)
+
+
+def _table_cell(value: Any) -> str:
+    if value is None:
+        return _NULL
+    text = json_of(value).decode() if isinstance(value, list | dict | msgspec.Raw) else csv_value("", value)
+    if isinstance(value, str):
+        text = value
+    return text.replace("\r", "\\r").replace("\n", "\\n").replace("\t", "\\t")

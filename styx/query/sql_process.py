@@ -1,0 +1,192 @@
+"""The process that runs one query: `python -m styx.query.sql_process`, on standard input and output, by `frames`.
+
+It gets the tables' rows and the query from the command that has started it, and knows neither a store nor an app. What
+it may do is taken from it before the query is looked at: files, other databases, extensions, the network, and changes
+of settings, by DuckDB's settings; memory beyond its limit and the writing of files, by the kernel's. Its parent ends it
+when its time is over. So a query costs its sender only.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Iterator
+from typing import IO, Any, Final
+
+import duckdb
+import msgspec
+import pyarrow as pa
+
+from styx.query.arrow import arrow_schema, ipc_stream, marked
+from styx.query.fields import JSON, Field
+from styx.query.frames import BEGINS, END, FAILED, HEADER, NEEDS, ROWS, Closed, FrameReader, write_frame
+from styx.query.relations import Table, quoted
+
+RESULT_ROWS: Final = 2_048
+"""Rows of a result that are made at once."""
+UNCOUNTED_BYTES: Final = 256 * 2**20
+"""What the process may take beyond its limit, for what DuckDB does not count and for itself."""
+MARGIN_SECONDS: Final = 2
+"""By which the kernel's limit of the processor's time is above the parent's of time."""
+_CONFIG: Final[dict[str, Any]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_persistent_secrets": False,
+    "python_enable_replacements": False,
+    "temp_directory": "",
+    "threads": 1,
+}
+_LOCKS: Final = ("SET TimeZone = 'UTC'", "SET allow_community_extensions = false", "SET enable_external_access = false")
+
+
+class Header(msgspec.Struct, frozen=True):
+    """What a process is told first: the query, all tables, the memory that it may take, and its time."""
+
+    sql: str
+    tables: list[Table]
+    memory_bytes: int
+    seconds: float
+
+
+class Refused(Exception):
+    """The query is none that may run."""
+
+
+def check_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Raises `Refused` unless it is one statement that selects."""
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1:
+        raise Refused(f"one SELECT is expected, and these are {len(statements)} statements")
+    kind = str(statements[0].type).rpartition(".")[2]
+    if kind != "SELECT":
+        raise Refused(f"only a SELECT may run, and this is {kind}: a snapshot is read only")
+
+
+def needed(sql: str, tables: list[Table], memory_bytes: int) -> list[int]:
+    """The numbers of the tables that the query names; raises `Refused` and `duckdb.Error`.
+
+    A table that is read in another way, such as by `query_table`, is not among them, and is not there for the query.
+    """
+    with _connected(memory_bytes) as connection:
+        check_statement(connection, sql)
+        [parsed] = connection.execute("SELECT json_serialize_sql($1)", [sql]).fetchall()
+    try:
+        named = set(_tables_in(msgspec.json.decode(parsed[0])))
+    except RecursionError:
+        raise Refused("the query is nested too deeply") from None
+    return [at for at, each in enumerate(tables) if (each.schema.casefold(), each.name.casefold()) in named]
+
+
+def _tables_in(tree: Any) -> Iterator[tuple[str, str]]:
+    """The (schema, table) of all tables in a parsed query, in small letters."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        if isinstance(node, list):
+            left += node
+        elif isinstance(node, dict):
+            left += node.values()
+            if node.get("type") == "BASE_TABLE":
+                yield (node["schema_name"] or "main").casefold(), node["table_name"].casefold()
+
+
+def _connected(memory_bytes: int) -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(":memory:", config={**_CONFIG, "memory_limit": f"{memory_bytes}B"})
+
+
+def _lock(connection: duckdb.DuckDBPyConnection) -> None:
+    for statement in (*_LOCKS, "SET lock_configuration = true"):
+        connection.execute(statement)
+
+
+def _create(connection: duckdb.DuckDBPyConnection, table: Table, rows: Iterator[pa.RecordBatch]) -> None:
+    """Creates a table with these rows."""
+    fields = [Field(*column) for column in table.columns]
+    reader = pa.RecordBatchReader.from_batches(arrow_schema(fields), rows)
+    columns = ", ".join(quoted(each.name) + ("::JSON" if each.kind == JSON else "") for each in fields)
+    names = ", ".join(quoted(each.name) for each in fields)
+    place = f"{quoted(table.schema)}.{quoted(table.name)}"
+    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(table.schema)}")
+    connection.register("incoming", reader)
+    connection.execute(f"CREATE TABLE {place} AS SELECT * FROM (SELECT {columns} FROM incoming) AS t({names})")  # noqa: S608 - names are quoted
+    connection.unregister("incoming")
+
+
+def confine(memory_bytes: int) -> None:
+    """From now on this process may take so much more memory, and write no file."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    present = _data_bytes()
+    if present is not None:
+        most = present + memory_bytes + UNCOUNTED_BYTES
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def _limit_time(seconds: float) -> None:
+    """The kernel ends this process after so much time of the processor: its parent may have been killed meanwhile."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    most = int(used.ru_utime + used.ru_stime + seconds) + MARGIN_SECONDS
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most))
+
+
+def _data_bytes() -> int | None:
+    """What this process may write to of its memory, and does not share; None where the kernel does not say it."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[5]) * resource.getpagesize()
+    except FileNotFoundError:
+        return None
+
+
+def serve(incoming: FrameReader, out: IO[bytes]) -> None:
+    """Runs the query that comes, and writes its result."""
+    try:
+        for kind, data in _answered(incoming, out):
+            write_frame(out, kind, data)
+    except (Refused, duckdb.Error, pa.ArrowException) as error:
+        write_frame(out, FAILED, str(error).encode())
+    except Closed:
+        pass  # whoever has asked has ended
+    except MemoryError:
+        write_frame(out, FAILED, b"Out of Memory Error: the process has reached its limit")
+
+
+def _answered(incoming: FrameReader, out: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    kind, data = incoming.read()
+    assert kind == HEADER
+    header = msgspec.json.decode(data, type=Header)
+    confine(header.memory_bytes)
+    wanted = needed(header.sql, header.tables, header.memory_bytes)
+    yield NEEDS, msgspec.json.encode(wanted)
+    connection = _connected(header.memory_bytes)
+    for at in wanted:
+        _create(connection, header.tables[at], _incoming(incoming))
+    _lock(connection)
+    yield BEGINS, b""
+    _limit_time(header.seconds)
+    relation = connection.sql(header.sql)
+    reader = relation.to_arrow_reader(RESULT_ROWS)
+    schema = marked(reader.schema, [str(each) == "JSON" for each in relation.types])
+    yield ROWS, ipc_stream(schema, None)
+    for batch in reader:
+        yield ROWS, ipc_stream(schema, pa.RecordBatch.from_arrays(batch.columns, schema=schema))
+    yield END, b""
+
+
+def _incoming(frames: FrameReader) -> Iterator[pa.RecordBatch]:
+    """The batches of one table."""
+    while True:
+        kind, data = frames.read()
+        if kind == END:
+            return
+        assert kind == ROWS
+        yield from pa.ipc.open_stream(data)
+
+
+def main() -> None:
+    """Serves the one query, on standard input and output."""
+    serve(FrameReader(sys.stdin.fileno(), sys.maxsize), sys.stdout.buffer)
+
+
+if __name__ == "__main__":
+    main()
