@@ -316,7 +316,7 @@ def _values_of(columns: Sequence[Column]) -> Callable[[Any], tuple[Any, ...]]:
     """What gives the values of the columns in a row, as a tuple."""
     if not columns:
         return _no_values
-    get = attrgetter(*[column.name for column in columns])
+    get: Any = attrgetter(*[column.name for column in columns])  # a tuple only of several: compiled code checks
     return get if len(columns) > 1 else lambda row: (get(row),)
 
 
