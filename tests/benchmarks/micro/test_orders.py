@@ -1,4 +1,6 @@
-"""What rows cost that are held to rules: each load leaves the rows, and what views count of them, that its title says."""
+"""What rows cost that are held to rules: each load leaves the rows, and what views count of them, that its title
+says.
+"""
 
 from __future__ import annotations
 
