@@ -19,7 +19,7 @@ from benchmarks.driver.summary import summary
 from benchmarks.marketplace.audit.audit import audit, checked
 from benchmarks.marketplace.audit.reading import CannotRead
 from benchmarks.marketplace.faults.kinds import FAULTS
-from benchmarks.marketplace.faults.memory import JUDGED_MINUTES_MIN, growth
+from benchmarks.marketplace.faults.memory import JUDGED_MINUTES_MIN, STATEFUL, growth
 from benchmarks.marketplace.faults.report import fault_lines, memory_lines, wrongs
 from benchmarks.marketplace.faults.run import Ran, ran
 from benchmarks.marketplace.faults.samples import judged
@@ -60,7 +60,9 @@ def _judge(found: Ran, options: argparse.Namespace) -> int:
     for line in fault_lines(found.struck, found.began_s, points, found.result.plan.interval_s):
         print(line)
     long_enough = options.minutes >= JUDGED_MINUTES_MIN
-    memory = growth(found.measured.probe.samples, found.stocks)
+    taken_over = any(each.kind == STATEFUL for each in found.struck)
+    copies = options.workers if taken_over else 1
+    memory = growth(found.measured.probe.samples, found.stocks, copies)
     for line in memory_lines(memory, found.stocks, judged=long_enough):
         print(line)
     if not long_enough:

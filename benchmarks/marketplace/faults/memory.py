@@ -1,7 +1,9 @@
 """The memory of processes over a run: how much it is, how fast it grows, and whether it is flat. Pure.
 
 The first third of a run is warm-up. A role is *flat* if the median of the last third is at most a tenth above that of
-the middle third. Workers keep the rows of all orders for good, so theirs may also grow as the stored state does.
+the middle third. Workers keep the rows of all orders for good, so theirs may also grow as the stored state does. A
+worker that has had the slots of others keeps the memory when it gives them back, because Python seldom returns what it
+has freed in pieces. So once workers were struck, each of them may grow as the whole state does.
 """
 
 from __future__ import annotations
@@ -53,8 +55,10 @@ class Growth(NamedTuple):
         return self.last <= self.middle * FLAT + self.explained
 
 
-def growth(samples: Sequence[Sample], stocks: Sequence[Stock]) -> list[Growth]:
-    """Of each role that has samples in both thirds. Times of `stocks` are from the first sample on."""
+def growth(samples: Sequence[Sample], stocks: Sequence[Stock], copies: int = 1) -> list[Growth]:
+    """Of each role that has samples in both thirds. Times of `stocks` are from the first sample on. `copies`: in how
+    many workers the whole state may have been.
+    """
     if not samples:
         return []
     begin_s, length_s = samples[0].at_s, samples[-1].at_s - samples[0].at_s
@@ -70,7 +74,7 @@ def growth(samples: Sequence[Sample], stocks: Sequence[Stock]) -> list[Growth]:
         if not middle or not last:
             continue
         later = [point for point in points if point[0] >= length_s / 3]
-        explained = explained_bytes(stocks) * length_s / 3 if role == STATEFUL else 0.0
+        explained = copies * explained_bytes(stocks) * length_s / 3 if role == STATEFUL else 0.0
         found.append(Growth(role, statistics.median(middle), statistics.median(last), slope(later) * HOUR_S, explained))
     return found
 

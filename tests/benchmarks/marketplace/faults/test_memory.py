@@ -39,6 +39,8 @@ def test_a_worker_may_grow_by_what_its_state_takes() -> None:
     (found,) = growth(grows, stocks)
     assert found.explained == pytest.approx(6 * MIB, rel=0.001), "for the three seconds of a third"
     assert found.flat
+    (whole,) = growth(grows, stocks, copies=2)
+    assert whole.explained == pytest.approx(2 * found.explained), "each of two has had all of it"
     (half,) = growth(grows, [stock._replace(entries=stock.entries // 9) for stock in stocks])
     assert not half.flat
     (gateway,) = growth([each._replace(roles={"gateway": each.roles["worker"]}) for each in grows], stocks)
