@@ -18,6 +18,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from styx.http.one_write import OneWrite
 from styx.http.room import BODY_BYTES_PER_SECOND_MIN, FRAMING_BYTES_MAX, HEADER_BYTES_MAX, LINGER_SECONDS_MAX, Room
 
 _NOTHING, _HEADER, _BODY = range(3)
@@ -64,6 +65,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._answers: Any = OneWrite(transport)
         self._since = self.loop.time()
         if not self._room.enter(self):
             most = self._room.connections_max
@@ -144,6 +146,7 @@ class HttpConnection(HttpToolsProtocol):
         except Exception:
             self._refusal = _BAD_ADDRESS
             raise
+        self.cycle.transport = self._answers
         self._in_flight += 1
         self._room.busy(self)
         self._reading = _BODY
