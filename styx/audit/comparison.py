@@ -229,4 +229,3 @@ def _replies_of(directory: Path, name: str) -> Iterator[tuple[int, bytes]]:
 
 def _events_of(directory: Path, name: str) -> Iterator[tuple[str, bytes]]:
     return map(_event, read_records(directory / name))
-

@@ -172,4 +172,3 @@ class _Requests:
     def _read(self, slot: int) -> Arrival | None:
         data = next(self._records[slot], None)
         return None if data is None else _arrival(data)
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import zip_longest
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from styx.audit.trace import Answer, TracedEpoch, Write, traced
 from styx.audit.verdict import Origin, StateDifference
@@ -28,9 +28,9 @@ def first_difference(one: Path, other: Path, how: str) -> Origin | None:
 
 
 def _in_epoch(mine: TracedEpoch, theirs: TracedEpoch, how: str) -> Origin | None:
-    answers = _unlike([_by_sequence(each.answers) for each in (mine, theirs)])
-    writes = _unlike([_by_entity(each.writes) for each in (mine, theirs)])
-    places = [(each.phase, each.tid) for each in [*answers, *writes]]
+    answers = _unlike(_by_sequence(mine.answers), _by_sequence(theirs.answers))
+    writes = _unlike(_by_entity(mine.writes), _by_entity(theirs.writes))
+    places = [*((each.phase, each.tid) for each in answers), *((each.phase, each.tid) for each in writes)]
     if not places:
         return None
     first = min(places)
@@ -48,14 +48,18 @@ def _by_entity(writes: list[Write]) -> dict[object, Write]:
     return {(each.entity, each.phase, each.tid): each for each in writes}
 
 
-def _unlike(both: list[dict[object, Answer]] | list[dict[object, Write]]) -> list[Answer | Write]:
-    """What only one has, or both with another digest; of both the first one's."""
-    mine, theirs = both
-    found: list[Answer | Write] = []
+T = TypeVar("T", Answer, Write)
+
+
+def _unlike(mine: dict[object, T], theirs: dict[object, T]) -> list[T]:
+    """What only one has, or both with another digest: then the first one's."""
+    found: list[T] = []
     for key in {**mine, **theirs}:
         one, other = mine.get(key), theirs.get(key)
-        if one is None or other is None or one.digest != other.digest:
-            found.append(one or other)  # type: ignore[arg-type]
+        if one is None or other is None:
+            found += [each for each in (one, other) if each is not None]
+        elif one.digest != other.digest:
+            found.append(one)
     return found
 
 

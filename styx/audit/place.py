@@ -14,6 +14,7 @@ import msgspec
 from styx.audit.verdict import CannotJudge
 from styx.backup.places import persistently
 from styx.cluster.event_record import id_of_record
+from styx.cluster.options import cluster_limits
 from styx.deployment.claim import Claim, read_claim
 from styx.deployment.package_format import PackageRefused, unverified_header
 from styx.deployment.versions import load_version, version_name
@@ -160,11 +161,11 @@ class DirectoryPlace:
 class ClusterPlace:
     """A cluster's store, and its log in Kafka. Raises `ConfigurationError` for a store that is no cluster's."""
 
-    def __init__(self, store: StoreReader, reader: KafkaReader, app: App, function_limits: Limits) -> None:
+    def __init__(self, store: StoreReader, reader: KafkaReader, app: App) -> None:
         claim = _claimed(store, app, "the store")
         self._app = app
         self._reader = reader
-        self._limits = claim.limits or function_limits
+        self._limits = claim.limits or cluster_limits()
         self.store = store
         self.log: LogReader = reader
         self.app, self.n_slots, self.reply_partitions = claim.app, claim.n_slots, claim.reply_partitions

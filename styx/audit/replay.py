@@ -163,7 +163,7 @@ class Replay:
             case SendFrame():
                 self._events.append((effect.peer, FrameArrived(effect.frame)))
             case Tell(message=Done() | Conflicts() | LockReport() as report):
-                decision = self._barriers.take(worker, report, lambda: self._wanted())
+                decision = self._barriers.take(worker, report, self._wanted)
                 if decision is not None:
                     self._say(decision)
             case Tell(message=Loaded()):

@@ -174,9 +174,7 @@ def _ran_on(footprint: Footprint | None, table: str, key: Any) -> list[str]:
     """The functions of a transaction that ran on the entity to which an entry belongs."""
     owner = owner_of(table)
     ran = () if footprint is None else footprint.invocations
-    found = {
-        f"{owner}.{each._spec.name}" for each in ran if each._spec.operator == owner and _is_of(each._key, key)
-    }
+    found = {f"{owner}.{each._spec.name}" for each in ran if each._spec.operator == owner and _is_of(each._key, key)}
     return sorted(found)
 
 

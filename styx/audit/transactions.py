@@ -1,4 +1,4 @@
-"""The transactions that have ended in a replayed epoch, so that a difference can be told with the request's function."""
+"""The transactions that have ended in a replayed epoch, to tell a difference with the request's function."""
 
 from __future__ import annotations
 

@@ -116,8 +116,8 @@ class Verdict(msgspec.Struct, kw_only=True):
             return [f"{span}: could not be judged: {self.reason}"]
         ran = (
             f"{self.epochs} epochs with {self.replies} replies and {self.events} events, recorded on "
-            f"{self.recorded_workers} worker(s), replayed on {self.workers} in {self.seconds:.1f} s "
-            f"({self.cpu_seconds:.1f} s of processor)"
+            f"{self.recorded_workers} worker(s), replayed on {self.workers} in {self.seconds:.2f} s "
+            f"({self.cpu_seconds:.2f} s of processor)"
         )
         worded = f"; {self.worded} errors have other words, which is harmless" if self.worded else ""
         if self.outcome == AGREED:

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from styx.log.base import LogCorrupt, LogFailed, LogTruncated, Record, Stream
 from styx.log.batch import Batch, BatchDamaged, decode
@@ -77,7 +78,7 @@ class SqliteReader:
                     yield record
                 offset = batch.next_offset
 
-    def _rows(self, query: str, values: tuple[int, ...] | dict[str, int]) -> list[tuple[int, ...]]:
+    def _rows(self, query: str, values: tuple[int, ...] | dict[str, int]) -> list[Any]:
         try:
             with self._lock:
                 return self._connection.execute(query, values).fetchall()

@@ -222,8 +222,8 @@ class Worker:
         self._candidate = (version, app)
 
     def replay_further(self, plan: EpochPlan) -> None:
-        """A recorded epoch behind those that the loaded state came with, for whoever reads the log while it is replayed.
-        It begins with the next event, once its requests have arrived.
+        """Takes a recorded epoch behind those that the loaded state came with, for a log that is read while it is
+        replayed. The epoch begins with the next event, once its requests have arrived.
         """
         self._generation.plans[plan.epoch] = plan
 
