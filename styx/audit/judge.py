@@ -21,6 +21,7 @@ from styx.audit.replay import Recorded, Replay, Replayed, StandsStill, workers_f
 from styx.audit.trace import Trace
 from styx.audit.transactions import EndedTransactions, EpochTransactions
 from styx.audit.verdict import CannotJudge, Verdict
+from styx.coordinator.barrier import PatchRounds
 from styx.log.base import Arrival
 from styx.model.app import App
 from styx.protocol.messages import NOTHING
@@ -44,11 +45,12 @@ def judge(
     workers: int | None = None,
     progress: Callable[[int], None] = lambda epoch: None,
     trace: Path | None = None,
+    rounds: PatchRounds | None = None,
 ) -> Verdict:
     """The verdict on the case in `directory`, replayed on so many workers, by default on another number than recorded.
 
     `progress` is told of an epoch now and then. What each transaction has written goes to the file `trace`, if there is
-    one. Raises `CannotJudge`.
+    one. `rounds` are those of a lock phase, where they are not the usual ones. Raises `CannotJudge`.
     """
     case = read_case(directory)
     number = workers_for(case.recorded_workers, case.n_slots, workers)
@@ -58,7 +60,7 @@ def judge(
     comparison = Comparison(case, directory, app, verdict)
     tracing = None if trace is None else Trace(trace, number)
     try:
-        _Judgement(case, directory, objects, app, comparison, progress, tracing).run(number)
+        _Judgement(case, directory, objects, app, comparison, progress, tracing).run(number, rounds)
     finally:
         if tracing is not None:
             tracing.close()
@@ -87,11 +89,20 @@ class _Judgement:
         self._trace = trace
         self._ended = EpochTransactions([])
 
-    def run(self, workers: int) -> None:
+    def run(self, workers: int, rounds: PatchRounds | None) -> None:
         case = self._case
         watches = [EndedTransactions() for _ in range(workers)] if self._trace is None else self._trace.watches
         self._ended = EpochTransactions(watches)
-        replay = Replay(self._app, case.version, case.limits, case.n_slots, case.before, self._load, [*watches])
+        replay = Replay(
+            self._app,
+            case.version,
+            case.limits,
+            case.n_slots,
+            case.before,
+            self._load,
+            [*watches],
+            rounds or PatchRounds(),
+        )
         try:
             if self._replayed(replay):
                 self._compare_state(replay)

@@ -80,7 +80,8 @@ class StandsStill(Exception):
 class Replay:
     """Of the epochs behind the snapshot `before` (None: behind nothing), by `workers` workers, which share the slots.
 
-    `load` answers the cores' wish for their state. `watches` observe the workers, one each.
+    `load` answers the cores' wish for their state. `watches` observe the workers, one each. `rounds` is how many rounds
+    a lock phase may have in the deployment.
     """
 
     def __init__(
@@ -92,13 +93,14 @@ class Replay:
         before: Manifest | None,
         load: Callable[[LoadState], StateLoaded],
         watches: list[Watch],
+        rounds: PatchRounds,
     ) -> None:
         workers = range(len(watches))
         self._cores = {worker: Worker(worker, app, n_slots, limits, watch=watches[worker]) for worker in workers}
         self._owners = {slot: slot % len(watches) for slot in range(n_slots)}
         self._load = load
         self._events: deque[tuple[int, Event]] = deque()
-        self._rounds = PatchRounds()
+        self._rounds = rounds
         self._barriers = EpochBarriers(GENERATION, -1, workers)
         self._given = Replayed()
         self._loaded = 0
