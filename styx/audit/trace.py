@@ -6,7 +6,7 @@ A trace is a file with a record for each epoch. Values are in it as digests alon
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +17,7 @@ from styx.audit.records import Budget, RecordWriter, read_records
 from styx.audit.transactions import EndedTransactions, EpochTransactions
 from styx.messages import ReplyRecord, encode_reply
 from styx.model.table_names import holds_events, owner_of
+from styx.state.table import NEWEST
 from styx.values.codec import shown
 from styx.worker.executor import Executor
 from styx.worker.footprint import Footprint
@@ -126,8 +127,9 @@ class TracingWatch(EndedTransactions):
     ) -> None:
         """As `Watch.committed`."""
         for index, slot in slots.items():
-            for table, key, footprint in _free_of_locks(slot):
-                value = slot.state.table(table).reader(epoch)(key)
+            later = set() if locks is None else set(locks.written(index))
+            later |= set() if local is None else set(local.written(index))
+            for table, key, value, footprint in _free_of_locks(slot, later):
                 self._wrote(index, table, key, 1, footprint.tid, value, _ran_on(footprint, table, key))
             if locks is not None:
                 for tid, outcome in locks.outcomes(index).items():
@@ -156,18 +158,22 @@ class TracingWatch(EndedTransactions):
         self.writes.append(Write((slot, table, shown(key)), phase, tid, digest_of(value), functions))
 
 
-def _free_of_locks(slot: Slot) -> Iterator[tuple[str, Any, Footprint]]:
-    """(table, key, footprint) of what transactions wrote in the execution step."""
+def _free_of_locks(
+    slot: Slot, later: Container[tuple[str, Any]]
+) -> Iterator[tuple[str, Any, bytes | None, Footprint]]:
+    """(table, key, value, footprint) of what transactions wrote in the execution step; later phases wrote `later`."""
     for table, cells in slot.cells_by_operator():
         for cell in cells:
             if cell.written:
-                yield table, cell.key, cell.footprint
+                yield table, cell.key, cell.final_value(), cell.footprint
     for row in slot.incremented:
-        yield row.table, row.key, row.footprint
+        # What it has added shows in what all of them leave, unless a later phase has written over that.
+        value = None if (row.table, row.key) in later else slot.state.table(row.table).read(NEWEST, row.key)
+        yield row.table, row.key, value, row.footprint
     for footprint in slot.footprints.values():
         for access in footprint.accesses or ():
-            for key in access.writes:
-                yield access.operator, key, footprint
+            for key, value in access.writes.items():
+                yield access.operator, key, value, footprint
 
 
 def _ran_on(footprint: Footprint | None, table: str, key: Any) -> list[str]:
