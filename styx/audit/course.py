@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -73,7 +73,7 @@ class Audit:
             if not verdict.passing or attempts == ATTEMPTS_MAX:
                 return self._counted(verdict)
 
-    async def follow(self) -> AsyncIterator[Verdict]:
+    async def follow(self) -> AsyncGenerator[Verdict, None]:
         """The verdicts on all that comes, from the newest two snapshots on; the first one that is not judged, and never
         will be, is the last. Raises `OSError` if the place cannot be reached at the beginning.
         """

@@ -226,7 +226,7 @@ class ClusterPlace:
 
 _OTHER_CODE: Final = (
     "the app that was given is not the code of version {}, which ran: give the app as it was deployed, from the same "
-    "files"
+    "files, as the same module"
 )
 
 

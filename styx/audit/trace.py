@@ -158,9 +158,7 @@ class TracingWatch(EndedTransactions):
         self.writes.append(Write((slot, table, shown(key)), phase, tid, digest_of(value), functions))
 
 
-def _free_of_locks(
-    slot: Slot, later: Container[tuple[str, Any]]
-) -> Iterator[tuple[str, Any, bytes | None, Footprint]]:
+def _free_of_locks(slot: Slot, later: Container[tuple[str, Any]]) -> Iterator[tuple[str, Any, bytes | None, Footprint]]:
     """(table, key, value, footprint) of what transactions wrote in the execution step; later phases wrote `later`."""
     for table, cells in slot.cells_by_operator():
         for cell in cells:

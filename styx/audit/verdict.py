@@ -115,16 +115,16 @@ class Verdict(msgspec.Struct, kw_only=True):
         if self.outcome == UNJUDGED:
             return [f"{span}: could not be judged: {self.reason}"]
         ran = (
-            f"{self.epochs} epochs with {self.replies} replies and {self.events} events, recorded on "
-            f"{self.recorded_workers} worker(s), replayed on {self.workers} in {self.seconds:.2f} s "
-            f"({self.cpu_seconds:.2f} s of processor)"
+            f"epochs {self.epochs}, replies {self.replies}, events {self.events}, entries of the state {self.entries}; "
+            f"workers {self.recorded_workers} then, {self.workers} now; {self.seconds:.2f} s, of the processor "
+            f"{self.cpu_seconds:.2f} s"
         )
-        worded = f"; {self.worded} errors have other words, which is harmless" if self.worded else ""
+        worded = f"; errors in other words, which is harmless: {self.worded}" if self.worded else ""
         if self.outcome == AGREED:
-            return [f"{span}: agreed: {ran}, {self.entries} entries compared{worded}", *self.notes]
+            return [f"{span}: agreed: {ran}{worded}", *self.notes]
         lines = [
-            f"{span}: DIFFERS: {self.reply_differences} replies, {self.state_differences} entries of the state, "
-            f"{self.event_differences} events; {ran}{worded}"
+            f"{span}: DIFFERS: in replies {self.reply_differences}, in entries of the state {self.state_differences}, "
+            f"in events {self.event_differences}; of {ran}{worded}"
         ]
         if self.reason:
             lines.append(f"  {self.reason}")

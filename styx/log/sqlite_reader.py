@@ -61,22 +61,26 @@ class SqliteReader:
     def _read(self, stream: Stream, partition: int, offset: int, end: int) -> Iterator[Record]:
         while offset < end:
             rows = self._rows(FETCH, named(stream, partition, offset, FETCH_BATCHES_MAX))
-            batches = [Batch(*row) for row in rows]
-            if not batches or not batches[0].first_offset <= offset < batches[0].next_offset:
-                first, _ = self.bounds(stream, partition)
-                if offset < first:
-                    raise LogTruncated(f"{stream.name} partition {partition}: offset {offset} was released meanwhile.")
-                raise self._corrupt("the record is missing", stream, partition, offset)
-            for batch in batches:
+            if not rows:
+                raise self._gap(stream, partition, offset)
+            for batch in [Batch(*row) for row in rows]:
+                if not batch.first_offset <= offset < batch.next_offset:
+                    raise self._gap(stream, partition, offset)
                 try:
                     records = decode(batch)
                 except BatchDamaged as damage:
                     raise self._corrupt(str(damage), stream, partition, offset) from None
-                for record in records[max(0, offset - batch.first_offset) :]:
+                for record in records[offset - batch.first_offset :]:
                     if record.offset >= end:
                         return
                     yield record
                 offset = batch.next_offset
+
+    def _gap(self, stream: Stream, partition: int, offset: int) -> LogCorrupt | LogTruncated:
+        first, _ = self.bounds(stream, partition)
+        if offset < first:
+            return LogTruncated(f"{stream.name} partition {partition}: offset {offset} was released meanwhile.")
+        return self._corrupt("the record is missing", stream, partition, offset)
 
     def _rows(self, query: str, values: tuple[int, ...] | dict[str, int]) -> list[Any]:
         try:

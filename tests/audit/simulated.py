@@ -10,9 +10,10 @@ from pathlib import Path
 from proof import cron_ticks
 from proof.simulation import SimulationPlan
 from proof.simulation.event_log import entries
-from proof.simulation.run import Simulation, unheard
+from proof.simulation.run import Simulation
 from proof.simulation.versions import version_for
 from proof.simulation.world import World
+from proof.simulation.ingests import unheard
 from styx.audit.capture import capture
 from styx.audit.case import CopiedObjects
 from styx.audit.judge import judge
@@ -89,5 +90,7 @@ def audit_of(plan: SimulationPlan, workers: int) -> list[Verdict]:
                 capture(place, before, newest, work / "case", objects, Budget(BYTES_MAX))
             except CannotJudge:
                 continue
-            verdicts.append(judge(work / "case", objects, app, min(workers, plan.slots), rounds=PatchRounds(*plan.patch_rounds)))
+            verdicts.append(
+                judge(work / "case", objects, app, min(workers, plan.slots), rounds=PatchRounds(*plan.patch_rounds))
+            )
     return verdicts

@@ -17,6 +17,7 @@ from styx import App
 from styx.audit.course import BEGINNING
 from styx.audit.verdict import AGREED, DIFFERS, UNJUDGED, Verdict
 from styx.client.embedded import EmbeddedClient
+from styx.log.base import Stream
 from tests.audit import planted
 from tests.audit.here import audit_of
 from tests.benchmarks.tpcc.test_audited_engine import SETTINGS
@@ -213,7 +214,7 @@ async def test_other_words_of_an_error_are_counted_apart(tmp_path: Path) -> None
 
     verdict = await of_planted(tmp_path, play)
     assert (verdict.outcome, verdict.worded, verdict.differences) == (AGREED, 1, 0)
-    assert "1 errors have other words, which is harmless" in verdict.lines()[0]
+    assert "errors in other words, which is harmless: 1" in verdict.lines()[0]
 
 
 async def test_differences_beyond_the_first_are_counted(tmp_path: Path) -> None:
@@ -261,7 +262,7 @@ async def test_what_the_log_has_released_is_not_judged(tmp_path: Path) -> None:
             await payments(client)
             assert await client.engine.snapshot()
         for _ in range(100):  # it is released on another thread
-            if client.engine.log.bounds(styx.log.base.Stream.EPOCHS, 0)[0]:
+            if client.engine.log.bounds(Stream.EPOCHS, 0)[0]:
                 break
             await asyncio.sleep(0.05)
     verdict = await audit_of(bank, tmp_path / "data", tmp_path / "scratch", after=BEGINNING).once()
