@@ -61,7 +61,7 @@ class Audit:
         self._objects = options.scratch / "objects"
 
     async def once(self) -> Verdict:
-        """The verdict on one interval. Raises `OSError` if the place cannot be reached."""
+        """The verdict on one interval. Raises `OSError` if the store cannot be reached at all."""
         attempts = 0
         while True:
             attempts += 1
@@ -75,11 +75,16 @@ class Audit:
 
     async def follow(self) -> AsyncGenerator[Verdict, None]:
         """The verdicts on all that comes, from the newest two snapshots on; the first one that is not judged, and never
-        will be, is the last. Raises `OSError` if the place cannot be reached at the beginning.
+        will be, is the last. Raises `OSError` if the store cannot be reached at the beginning; later it waits for it.
         """
         last: Manifest | None = None
         while True:
-            newest = await asyncio.to_thread(lambda: snapshots(self._place))
+            try:
+                newest = await asyncio.to_thread(lambda: snapshots(self._place))
+            except OSError:
+                if last is None:
+                    raise
+                newest = []
             if not newest or (last is not None and newest[0].epoch <= last.epoch):
                 await asyncio.sleep(POLL_SECONDS)
                 continue
@@ -124,8 +129,10 @@ class Audit:
             verdict = await self._judge(case, self._objects, self._options.workers, None)
             if verdict.outcome == DIFFERS:
                 await self._find_origin(case, verdict)
-        except CannotJudge as error:
-            return _unjudged(BEGINNING if before is None else before.epoch, after.epoch, error)
+        except (CannotJudge, OSError) as error:
+            # What cannot be reached now may be reached later.
+            why = error if isinstance(error, CannotJudge) else CannotJudge(str(error), passing=True)
+            return _unjudged(BEGINNING if before is None else before.epoch, after.epoch, why)
         finally:
             await asyncio.to_thread(shutil.rmtree, case, ignore_errors=True)
         return verdict

@@ -22,6 +22,7 @@ from styx.audit.trace import Trace
 from styx.audit.transactions import EndedTransactions, EpochTransactions
 from styx.audit.verdict import CannotJudge, Verdict
 from styx.coordinator.barrier import PatchRounds
+from styx.errors import EngineFailed
 from styx.log.base import Arrival
 from styx.model.app import App
 from styx.protocol.messages import NOTHING
@@ -155,7 +156,7 @@ class _Judgement:
             index = slot.part.slot
             try:
                 stored = read_states(case.after, [index], self._objects).get(index) or SlotState()
-            except Unusable as error:
+            except EngineFailed as error:
                 raise CannotJudge(f"the snapshot that it ends with cannot be read: {error}") from error
             self._comparison.slot(slot.part, stored, replay.state(index), replay.contents.get(index))
 

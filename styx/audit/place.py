@@ -47,6 +47,10 @@ class Place(Protocol):
     store: StoreReader
     log: LogReader
 
+    def close(self) -> None:
+        """Lets go of the log."""
+        ...
+
     def limits(self, version: int) -> Limits:
         """Those of a version of the app."""
         ...
@@ -99,7 +103,12 @@ class DirectoryPlace:
         self.store: StoreReader = DirectoryStore(directory / OBJECTS_NAME, to_read=True)
         claim = _claimed(self.store, app, str(directory))
         self.app, self.n_slots = claim.app, claim.n_slots
-        self.log: LogReader = SqliteReader(directory / LOG_NAME)
+        self._reader = SqliteReader(directory / LOG_NAME)
+        self.log: LogReader = self._reader
+
+    def close(self) -> None:
+        """As `Place.close`."""
+        self._reader.close()
 
     def limits(self, version: int) -> Limits:
         """As `Place.limits`."""
@@ -169,6 +178,10 @@ class ClusterPlace:
         self.store = store
         self.log: LogReader = reader
         self.app, self.n_slots, self.reply_partitions = claim.app, claim.n_slots, claim.reply_partitions
+
+    def close(self) -> None:
+        """As `Place.close`."""
+        self._reader.close()
 
     def limits(self, version: int) -> Limits:
         """As `Place.limits`: all versions have the same."""

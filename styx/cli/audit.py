@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -107,7 +107,8 @@ def audit(
         )
         place, counters = _place(loaded, log, store, store_options, data_dir), AuditCounters()
         course = _course(app, place, loaded, options, counters)
-        asyncio.run(_run(course, show, counters, _facts(http_host, http_port), follow))
+        with closing(place):
+            asyncio.run(_run(course, show, counters, _facts(http_host, http_port), follow))
     if counters.differs:
         return FAILURE
     return USAGE if counters.unjudged else SUCCESS

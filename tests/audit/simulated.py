@@ -10,10 +10,10 @@ from pathlib import Path
 from proof import cron_ticks
 from proof.simulation import SimulationPlan
 from proof.simulation.event_log import entries
+from proof.simulation.ingests import unheard
 from proof.simulation.run import Simulation
 from proof.simulation.versions import version_for
 from proof.simulation.world import World
-from proof.simulation.ingests import unheard
 from styx.audit.capture import capture
 from styx.audit.case import CopiedObjects
 from styx.audit.judge import judge
@@ -44,6 +44,9 @@ class SimulatedPlace:
         self.log: LogReader = world.log.records
         self._world = world
         self._app = app
+
+    def close(self) -> None:
+        pass
 
     def limits(self, version: int) -> Limits:
         return self._world.limits

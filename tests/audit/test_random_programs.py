@@ -10,9 +10,9 @@ from itertools import islice
 import pytest
 
 from proof.simulation import random_plan
+from proof.simulation.ingests import unheard
 from proof.simulation.run import Simulation
 from proof.simulation.versions import version_for
-from proof.simulation.ingests import unheard
 from styx.audit import capture
 from styx.audit.capture import plans
 from styx.audit.verdict import AGREED

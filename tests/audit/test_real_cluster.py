@@ -38,6 +38,7 @@ def under_test(app: str, kafka: RealKafka, minio: RealMinio, directory: Path) ->
             directory=directory / "cluster",
             snapshot_interval_s=2.0,
             workers=3,
+            keep_log=False,
         )
     )
 
