@@ -68,10 +68,14 @@ class Audit:
             try:
                 before, after = await asyncio.to_thread(self._chosen)
             except CannotJudge as error:
-                return self._counted(_unjudged(self._options.after or BEGINNING, self._options.until or 0, error))
+                return self._counted(_unjudged(*self._asked(), error))
             verdict = await self._audited(before, after)
             if not verdict.passing or attempts == ATTEMPTS_MAX:
                 return self._counted(verdict)
+
+    def _asked(self) -> tuple[int, int]:
+        after, until = self._options.after, self._options.until
+        return BEGINNING if after is None else after, BEGINNING if until is None else until
 
     async def follow(self) -> AsyncGenerator[Verdict, None]:
         """The verdicts on all that comes, from the newest two snapshots on; the first one that is not judged, and never
@@ -89,16 +93,18 @@ class Audit:
                 await asyncio.sleep(POLL_SECONDS)
                 continue
             self._counters.newest = newest[0].epoch
-            before = last if last is not None else self._second(newest)
-            verdict = await self._audited(before, newest[0])
+            second = newest[1] if len(newest) > 1 else None
+            verdict = await self._audited(second if last is None else last, newest[0])
+            if verdict.passing and last is not None and second is not None and second.epoch > last.epoch:
+                # What lies behind the last case is gone. The newest interval is still there, as a rule.
+                verdict.until = second.epoch
+                yield self._counted(verdict)
+                verdict = await self._audited(second, newest[0])
             yield self._counted(verdict)
             if verdict.outcome == UNJUDGED and not verdict.passing:
                 return
             last = newest[0]
             await asyncio.to_thread(self._keep, last)
-
-    def _second(self, newest: list[Manifest]) -> Manifest | None:
-        return newest[1] if len(newest) > 1 else None
 
     def _chosen(self) -> tuple[Manifest | None, Manifest]:
         there = snapshots(self._place)

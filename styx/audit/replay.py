@@ -48,8 +48,8 @@ GENERATION: Final = 2**31
 
 
 class Recorded(Mapping[bytes, bytes]):
-    """Outcomes of external calls: there is one of each, so that none is made. It is nowhere used, since a record has
-    those with which its transactions go on.
+    """Outcomes of external calls: there is one of each, so that no worker keeps a call that it would have to make. It
+    is nowhere used, since a record has those with which its transactions go on.
     """
 
     def __getitem__(self, key: bytes) -> bytes:

@@ -17,6 +17,7 @@ from proof.simulation.world import World
 from styx.audit.capture import capture
 from styx.audit.case import CopiedObjects
 from styx.audit.judge import judge
+from styx.audit.origin import first_difference
 from styx.audit.place import EventTaken, snapshots
 from styx.audit.records import Budget
 from styx.audit.verdict import CannotJudge, Verdict
@@ -72,8 +73,8 @@ class SimulatedPlace:
 
 
 def audit_of(plan: SimulationPlan, workers: int) -> list[Verdict]:
-    """Runs the plan, and audits what lies between its last two snapshots, and before the last one. What cannot be
-    judged, because several versions of the app ran, is left out.
+    """Runs the plan, and audits what lies between its last two snapshots, and before the last one, on one worker and on
+    so many: the traces must agree, too. What cannot be judged, because several versions of the app ran, is left out.
     """
     verdicts = []
     with cron_ticks.declared(plan.crons), unheard(), ExitStack() as stack:
@@ -93,7 +94,10 @@ def audit_of(plan: SimulationPlan, workers: int) -> list[Verdict]:
                 capture(place, before, newest, work / "case", objects, Budget(BYTES_MAX))
             except CannotJudge:
                 continue
-            verdicts.append(
-                judge(work / "case", objects, app, min(workers, plan.slots), rounds=PatchRounds(*plan.patch_rounds))
-            )
+            for number in (1, min(workers, plan.slots)):
+                rounds = PatchRounds(*plan.patch_rounds)
+                verdict = judge(work / "case", objects, app, number, trace=work / f"trace-{number}", rounds=rounds)
+            origin = first_difference(work / "trace-1", work / f"trace-{verdict.workers}", "")
+            assert origin is None, f"seed {plan.seed}: two replays on 1 and {verdict.workers} workers differ: {origin}"
+            verdicts.append(verdict)
     return verdicts

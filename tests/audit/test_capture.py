@@ -13,7 +13,8 @@ from msgspec.structs import replace
 import styx
 from proof.bank import account
 from styx import App
-from styx.audit.capture import _checked, capture
+from styx.audit import capture as capture_module
+from styx.audit.capture import _checked, capture, plans
 from styx.audit.case import CopiedObjects, read_case, write_case
 from styx.audit.course import BEGINNING
 from styx.audit.judge import judge
@@ -23,7 +24,7 @@ from styx.audit.verdict import AGREED, DIFFERS, UNJUDGED, CannotJudge, Verdict
 from styx.log.base import Record
 from styx.messages import decode_reply, encode_reply
 from styx.protocol.manifest import Manifest, SlotManifest, SlotPart
-from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, encode
+from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, SlotBatch, encode
 from tests.audit import planted
 from tests.audit.here import audit_of
 
@@ -139,6 +140,30 @@ def test_what_was_under_way_is_compared(case: Case) -> None:
     assert (verdict.outcome, verdict.state_differences) == (DIFFERS, 1)
     [found] = verdict.first_entries
     assert (found.table, found.key) == ("", "the requests that are sequenced")
+
+
+def test_requests_that_were_set_aside_are_refused(case: Case) -> None:
+    """If it was set aside before it ran, its reply is that."""
+    known = read_case(case.directory)
+    slot, part = next((each.part.slot, each.part) for each in known.after.slots if each.part.next_offset > 1)
+    place = (slot, part.next_offset - 1)
+    write_case(case.directory, msgspec.structs.replace(known, aside=[place]))
+    verdict = case.judged()
+    assert (verdict.outcome, verdict.reply_differences) == (DIFFERS, 1)
+    assert "RequestSetAside" in verdict.first_replies[0].replayed
+
+
+def test_what_an_older_generation_has_written_late_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the newer one's marker was read in an earlier piece."""
+    monkeypatch.setattr(capture_module, "PLANNED_RECORDS", 4)
+
+    def record(generation: int, epoch: int, counter: int) -> EpochRecord:
+        return EpochRecord(generation, epoch, counter, [SlotBatch(0, counter, counter + 1, 1)])
+
+    ran = [record(1, 0, 0), record(1, 1, 1), GenerationMarker(2, -1, 1), record(2, 2, 2), record(2, 3, 3)]
+    late = [record(1, 4, 999), record(2, 4, 4), record(2, 5, 5)]
+    made = list(plans(iter([*ran, *late]), 1, -1, -1))
+    assert [(plan.epoch, plan.counter) for plan in made] == [(number, number) for number in range(6)]
 
 
 def test_a_damaged_snapshot_is_not_judged(case: Case) -> None:
