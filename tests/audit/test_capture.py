@@ -155,13 +155,13 @@ def test_requests_that_were_set_aside_are_refused(case: Case) -> None:
 
 def test_what_an_older_generation_has_written_late_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the newer one's marker was read in an earlier piece."""
-    monkeypatch.setattr(capture_module, "PLANNED_RECORDS", 4)
+    monkeypatch.setattr(capture_module, "PLANNED_RECORDS", 6)
 
     def record(generation: int, epoch: int, counter: int) -> EpochRecord:
         return EpochRecord(generation, epoch, counter, [SlotBatch(0, counter, counter + 1, 1)])
 
-    ran = [record(1, 0, 0), record(1, 1, 1), GenerationMarker(2, -1, 1), record(2, 2, 2), record(2, 3, 3)]
-    late = [record(1, 4, 999), record(2, 4, 4), record(2, 5, 5)]
+    ran = [record(1, 0, 0), record(1, 1, 1), GenerationMarker(2, -1, 1), record(2, 2, 2)]
+    late = [record(1, 3, 999), record(2, 3, 3), record(2, 4, 4), record(2, 5, 5)]
     made = list(plans(iter([*ran, *late]), 1, -1, -1))
     assert [(plan.epoch, plan.counter) for plan in made] == [(number, number) for number in range(6)]
 
