@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from styx.audit.records import Budget
-from styx.backup.places import persistently
+from styx.backup.places import for_each, persistently
 from styx.model.limits import Limits
 from styx.protocol.manifest import Manifest
 from styx.store.base import NotFound, StoreReader
@@ -88,15 +88,16 @@ class CopiedObjects:
 
     def copy(self, store: StoreReader, manifest: Manifest, budget: Budget) -> None:
         """Copies what the snapshot consists of and is not here yet. Raises `NotFound` and `OSError`."""
-        for name in _names(manifest):
-            file = self._file(name)
-            if file.exists():
-                continue
-            data = persistently(lambda name=name: store.get(name))  # type: ignore[misc]
+
+        def copy(name: str) -> None:
+            data = persistently(lambda: store.get(name))
             budget.spend(len(data))
-            unfinished = file.with_suffix(".unfinished")
+            file = self._file(name)
+            unfinished = file.with_name(f"{file.name}.unfinished")
             unfinished.write_bytes(data)
             unfinished.rename(file)
+
+        for_each((name for name in _names(manifest) if not self._file(name).exists()), copy)
 
     def keep(self, manifests: list[Manifest]) -> None:
         """Deletes what none of these snapshots consists of."""

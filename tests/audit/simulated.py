@@ -94,10 +94,18 @@ def audit_of(plan: SimulationPlan, workers: int) -> list[Verdict]:
                 capture(place, before, newest, work / "case", objects, Budget(BYTES_MAX))
             except CannotJudge:
                 continue
-            for number in (1, min(workers, plan.slots)):
-                rounds = PatchRounds(*plan.patch_rounds)
-                verdict = judge(work / "case", objects, app, number, trace=work / f"trace-{number}", rounds=rounds)
-            origin = first_difference(work / "trace-1", work / f"trace-{verdict.workers}", "")
+            _, verdict = [
+                judge(
+                    work / "case",
+                    objects,
+                    app,
+                    number,
+                    trace=work / f"trace of {place}",
+                    rounds=PatchRounds(*plan.patch_rounds),
+                )
+                for place, number in enumerate((1, min(workers, plan.slots)))
+            ]
+            origin = first_difference(work / "trace of 0", work / "trace of 1", "")
             assert origin is None, f"seed {plan.seed}: two replays on 1 and {verdict.workers} workers differ: {origin}"
             verdicts.append(verdict)
     return verdicts

@@ -24,7 +24,7 @@ from styx.audit.verdict import AGREED, DIFFERS, UNJUDGED, CannotJudge, Verdict
 from styx.log.base import Record
 from styx.messages import decode_reply, encode_reply
 from styx.protocol.manifest import Manifest, SlotManifest, SlotPart
-from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, SlotBatch, encode
+from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, LogEntry, SlotBatch, encode
 from tests.audit import planted
 from tests.audit.here import audit_of
 
@@ -160,7 +160,7 @@ def test_what_an_older_generation_has_written_late_does_not_count(monkeypatch: p
     def record(generation: int, epoch: int, counter: int) -> EpochRecord:
         return EpochRecord(generation, epoch, counter, [SlotBatch(0, counter, counter + 1, 1)])
 
-    ran = [record(1, 0, 0), record(1, 1, 1), GenerationMarker(2, -1, 1), record(2, 2, 2)]
+    ran: list[LogEntry] = [record(1, 0, 0), record(1, 1, 1), GenerationMarker(2, -1, 1), record(2, 2, 2)]
     late = [record(1, 3, 999), record(2, 3, 3), record(2, 4, 4), record(2, 5, 5)]
     made = list(plans(iter([*ran, *late]), 1, -1, -1))
     assert [(plan.epoch, plan.counter) for plan in made] == [(number, number) for number in range(6)]
