@@ -52,7 +52,7 @@ class ClusterOptions:
 
     `store` is a prefix in the bucket `styx` at `s3_endpoint`, or a file:// URL if there is none. Logs of the processes
     go into `directory`. `worker_module` and `coordinator_module` run instead of the command line's processes. `auto`:
-    the coordinator gets no number of workers. Times are in seconds.
+    the coordinator gets no number of workers. `keep_log`: nothing of the log is released. Times are in seconds.
     """
 
     app: str
@@ -71,6 +71,7 @@ class ClusterOptions:
     grace_s: float = 10.0
     auto: bool = False
     function_seconds_max: float = 10.0
+    keep_log: bool = True
     worker_module: str = "styx"
     coordinator_module: str = "styx"
     secret: str = field(default_factory=lambda: secrets.token_hex(32))
@@ -123,7 +124,7 @@ class ClusterUnderTest:
             *("--workers", "auto" if options.auto else str(self.workers_wanted), "--slots", str(options.slots)),
             *("--reply-partitions", str(options.reply_partitions), "--grace", str(options.grace_s)),
             *("--snapshot-interval", str(interval_s), "--silence", str(options.silence_s)),
-            *("--http-port", str(self.facts_port), "--keep-log"),
+            *("--http-port", str(self.facts_port), *(["--keep-log"] if options.keep_log else [])),
             *("--function-seconds-max", str(options.function_seconds_max)),
             *self._data(),
         )

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from styx.cli import (
+    audit,
     backup,
     call,
     coordinator,
@@ -61,6 +62,7 @@ A cluster on Kafka and an object store:
   styx coordinator, worker, gateway   its processes one by one
   styx ingest                         other people's topics in
   styx backup, styx restore           copy its data to another place, and back
+  styx audit                          find functions that are not deterministic
   styx dead                           calls for later that were given up
   styx keys                           who may use a gateway
   styx set-aside                      refuse a request at which it fails
@@ -89,6 +91,7 @@ _COMMANDS = {
     "drain": drain,
     "backup": backup,
     "restore": restore,
+    "audit": audit,
     "set_aside": set_aside,
     "coordinator": coordinator,
     "worker": worker,

@@ -95,9 +95,16 @@ class KafkaReader:
         """The end of each partition of a topic of events. Raises `ConnectionError` if there is no such topic."""
         return {partition: end for partition, (_, end) in self._bounds(topic, None).items()}
 
-    def committed_of(self, topic: str, first_offsets: Mapping[int, int]) -> Iterator[tuple[int, Any]]:
+    def firsts_of(self, topic: str) -> dict[int, int]:
+        """The first retained offset of each partition of a topic of events. Raises as `ends_of`."""
+        return {partition: first for partition, (first, _) in self._bounds(topic, None).items()}
+
+    def committed_of(
+        self, topic: str, first_offsets: Mapping[int, int], *, fenced: bool = True
+    ) -> Iterator[tuple[int, Any]]:
         """(partition, record) of a topic of events, of committed transactions alone, each partition in order, from its
-        first offset or the first retained record on. Call it behind a fence, when no transaction can be open there.
+        first offset or the first retained record on. Call it behind a fence, when no transaction can be open there; if
+        it is not `fenced`, the records of open ones are left out.
 
         A partition that ends before its first offset was made anew, or has lost records, and is read from its
         beginning: nothing but its readers depends on it. That is logged.
@@ -134,7 +141,7 @@ class KafkaReader:
             except Damaged as damage:
                 raise LogCorrupt(str(damage), file=topic, partition=partition, offset=position) from None
         lost = sum(map(len, open_records.values()))
-        if lost:
+        if lost and fenced:
             _log.error(
                 "%s has %d events in transactions whose end is not in the log: the broker has lost it. They are "
                 "emitted again; who reads committed records may wait there for ever. See docs/services.md, Restarts",

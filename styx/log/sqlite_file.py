@@ -38,7 +38,7 @@ CREATE TABLE batches (
     PRIMARY KEY (stream, partition, first_offset)
 ) WITHOUT ROWID
 """
-_FETCH: Final = """
+FETCH: Final = """
 SELECT * FROM batches
 WHERE stream = :stream AND partition = :partition AND first_offset >= coalesce((
     SELECT max(first_offset) FROM batches
@@ -56,7 +56,7 @@ DELETE FROM batches WHERE (stream, partition, first_offset) IN (
 _FIRST_OF_NEXT_PARTITION: Final = """
 SELECT * FROM batches WHERE (stream, partition) > (?, ?) ORDER BY stream, partition, first_offset LIMIT 1
 """
-_LAST_OF_PARTITION: Final = """
+LAST_OF_PARTITION: Final = """
 SELECT * FROM batches WHERE stream = ? AND partition = ? ORDER BY first_offset DESC LIMIT 1
 """
 
@@ -102,14 +102,14 @@ class SqliteFile:
         with self._reader_lock, self._errors("read"):
             if self._reader is None:
                 raise LogClosed(f"the log {self.path} was closed")
-            wanted = _named(stream, partition, offset, FETCH_BATCHES_MAX)
-            rows = self._reader.execute(_FETCH, wanted).fetchall()
+            wanted = named(stream, partition, offset, FETCH_BATCHES_MAX)
+            rows = self._reader.execute(FETCH, wanted).fetchall()
         return [Batch(*row) for row in rows]
 
     def release(self, stream: Stream, partition: int, first_offset: int) -> bool:
         """Deletes some batches that lie wholly below `first_offset`; True if there may be more."""
         with self._errors("written"):
-            unwanted = _named(stream, partition, first_offset, RELEASE_BATCHES_MAX)
+            unwanted = named(stream, partition, first_offset, RELEASE_BATCHES_MAX)
             deleted = self._writer.execute(_RELEASE, unwanted).rowcount
         return deleted == RELEASE_BATCHES_MAX
 
@@ -202,7 +202,7 @@ class SqliteFile:
         place = (-1, -1)
         while first := self._one(_FIRST_OF_NEXT_PARTITION, place):
             place = first.stream, first.partition
-            last = self._one(_LAST_OF_PARTITION, place)
+            last = self._one(LAST_OF_PARTITION, place)
             if last is None or first.stream not in list(Stream):
                 raise LogCorrupt(f"there is no stream {first.stream}", file=self.path)
             stream = Stream(first.stream)
@@ -282,7 +282,7 @@ class SqliteFile:
         )
 
 
-def _named(stream: Stream, partition: int, offset: int, count: int) -> dict[str, int]:
+def named(stream: Stream, partition: int, offset: int, count: int) -> dict[str, int]:
     """Parameters by name, since they occur twice: some Pythons warn of `?1` beside a sequence, others refuse it."""
     return {"stream": int(stream), "partition": partition, "offset": offset, "count": count}
 

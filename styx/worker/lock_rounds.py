@@ -16,7 +16,7 @@ from styx.protocol.messages import LockDecision
 from styx.worker.changed_call import ChangedCall, changed_call
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Running
-from styx.worker.lock_phase import NOT_RUN, SlotLockPhase
+from styx.worker.lock_phase import NOT_RUN, Outcome, SlotLockPhase
 from styx.worker.notes import Notes
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot
@@ -132,6 +132,10 @@ class LockRounds:
     def written(self, slot: int) -> Collection[tuple[str, Any]]:
         """(operator, key) of each entity that the last round wrote on `slot`."""
         return self._locks[slot].written
+
+    def outcomes(self, slot: int) -> Mapping[int, Outcome]:
+        """How the part of each transaction on `slot` ended in its last run, by TID."""
+        return self._locks[slot].outcomes
 
     def commit(self) -> None:
         """Commits the writes of the last round."""

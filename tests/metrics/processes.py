@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from styx.audit.metrics import AuditCounters
 from styx.cluster.coordinator.process import CoordinatorProcess
 from styx.cluster.gateway.process import GatewayProcess
 from styx.cluster.ingest.feed import Lane, TopicFeed
@@ -33,6 +34,11 @@ def worker_text() -> str:
     text = worker.metrics()
     worker.background.abandon()
     return text
+
+
+def audit_text() -> str:
+    """An audit's."""
+    return AuditCounters().text()
 
 
 def ingest_text() -> str:
