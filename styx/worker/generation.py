@@ -15,6 +15,7 @@ from styx.protocol.messages import NOTHING, Mark, Reached, Recover
 from styx.schema.cron_entries import has_crons
 from styx.sequencer.epoch_record import EpochPlan
 from styx.state.slot_state import Declared, SlotState
+from styx.state.versions import Versions
 from styx.worker.emissions import Emissions
 from styx.worker.event_marks import EventMarks
 from styx.worker.events import Converting, Effect, LoadState, SlotPartsStored, StateLoaded
@@ -36,7 +37,8 @@ class Generation:
     `early` holds messages of peers to epochs that are not open here yet. `ended` counts ended transactions. `alone`
     says that there is no other worker. Two fields belong to the snapshot under way: `stored`, its parts in the store,
     and `replies_durable`, the last epoch whose replies are all durable. `externals` are the external calls under way.
-    `marks` are those in the logs of events, None if the app has no events.
+    `marks` are those in the logs of events, None if the app has no events. `versions` are what reads outside the log
+    need of earlier epochs.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Generation:
         self.stored: SlotPartsStored | None = None
         self.replies_durable = -1
         self.externals = ExternalCalls(number)
+        self.versions = Versions(limits.versions_max, limits.version_bytes_max)
 
     def load(self, loaded: StateLoaded, held: Mapping[int, SlotState]) -> None:
         """Takes the loaded slots; `held` has the state of the slots that the worker has kept in memory."""

@@ -117,6 +117,11 @@ class Worker:
         return self._generation.number
 
     @property
+    def generation_data(self) -> Generation:
+        """What the worker has in the present generation."""
+        return self._generation
+
+    @property
     def epoch(self) -> int:
         """The open epoch, or the last one that has closed."""
         return self._generation.epoch
