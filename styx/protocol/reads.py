@@ -18,6 +18,9 @@ from styx.protocol.frames import CallSpec
 READ_NUMBERS: Final = 1 << 62
 """The least number of a read. It stands in place of a TID, and is no transaction's: TIDs do not get so far."""
 
+READ_PHASE: Final = 4
+"""In the place of a phase in the reply to a read: the end of an epoch is behind all its phases."""
+
 
 class ReadPart(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Run `function` (as calls between workers name it) on `key`, at the end of `epoch`.

@@ -6,14 +6,12 @@ A read that mixes two states, sees what was not committed, or misses what its ep
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from styx.messages import Request
 from styx.model.execution import ErrorTriple, Outcome
+from styx.protocol.reads import READ_PHASE
 from styx.testing.serial import Place, SerialReference
-
-BEHIND_ALL: Final = 4
-"""In the place of a phase: a read of an epoch comes behind all its phases, and before the next epoch."""
 
 
 class ReadSeen(NamedTuple):
@@ -44,7 +42,7 @@ class ReadChecks:
             self._check(reference, left.pop())
 
     def _check(self, reference: SerialReference, read: ReadSeen) -> None:
-        place = Place(read.epoch, BEHIND_ALL)
+        place = Place(read.epoch, READ_PHASE)
         expected = reference.run(read.number, read.timestamp_us, read.request, place)
         if reference.read_only is False:
             raise WrongRead(f"a read ran a function that may write: {read}")

@@ -159,14 +159,18 @@ class Reads:
             self._waiting = [each for each in self._waiting if self._by_id.get(each[2].id) is each[2]]
             heapq.heapify(self._waiting)
 
-    def end(self) -> list[ReadEnded | AskPart]:
-        """The generation has ended, and with it all that is under way: whoever asks again finds the same epochs."""
+    def _new_generation(self, generation: Generation) -> None:
+        """What has begun ends with the old generation, and whoever asks again finds the same epochs. So do parts, whose
+        reads have ended elsewhere. What still waits for its epoch goes on.
+        """
+        self._generation, self._placing = generation, self._new_placing()
+        self._views = (_NONE, {})
         for reading in list(self._by_id.values()):
             run = reading.run
             if run is not None:
                 run.drop()
-            self._fail(reading, "unavailable", "NotSent", "the worker has begun a new generation: ask again")
-        return self._take_ended()
+            if run is not None or reading.part is not None:
+                self._fail(reading, "unavailable", "NotSent", "the worker has begun a new generation: ask again")
 
     def _take(self, reading: _Reading, at_least: int) -> None:
         assert reading.id not in self._by_id, "two reads have one id"
@@ -192,9 +196,7 @@ class Reads:
         """Runs about as many functions, and gives what has come of it, in order."""
         generation = self._worker.generation_data
         if generation is not self._generation:
-            self._generation, self._placing = generation, self._new_placing()
-            self._views = (_NONE, {})
-            return self.end()
+            self._new_generation(generation)
         self._begin_those_that_may()
         left = invocations
         while self._ready and left > 0:

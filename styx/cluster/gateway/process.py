@@ -29,6 +29,7 @@ from styx.messages import ReplyRecord
 from styx.metrics import families
 from styx.metrics.exposition import Exposition, counter, counters, gauge, histogram
 from styx.model.app import App
+from styx.model.freshness import Freshness
 from styx.model.limits import Limits
 from styx.model.operator import Operator
 from styx.model.request import AppRouter, Placed, RequestMaker
@@ -153,6 +154,14 @@ class GatewayProcess:
         if self._other_release is not None:
             raise NotSent(f"{self._other_release}; nothing was sent, try again soon")
         return self._requester.submit(request, raw=True)
+
+    def read(self, request: Placed, freshness: Freshness) -> Awaitable[ReplyRecord]:
+        """As `Engine.read`: the gateway of a cluster has no way to it."""
+        raise RequestRejected(
+            "bad_request",
+            "the gateway of a cluster does not read outside the log: leave out Styx-Freshness, Styx-At, Styx-Epoch and "
+            "Styx-Max-Staleness, and a transaction reads",
+        )
 
     @property
     def events(self) -> KafkaEvents:
