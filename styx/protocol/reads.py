@@ -64,3 +64,69 @@ class PartFailed(msgspec.Struct, array_like=True, tag=2, frozen=True, gc=False):
 
 
 PartEnded = PartReturned | PartFailed
+
+
+# Between workers, over the connections that have the protocol's frames ------------------------------------------
+
+
+class PartAsked(msgspec.Struct, array_like=True, tag=2, frozen=True, gc=False):
+    """Worker to worker: run `part` in this generation. `id` is the asker's, and never used again."""
+
+    generation: int
+    id: int
+    part: ReadPart
+
+
+class PartAnswered(msgspec.Struct, array_like=True, tag=3, frozen=True, gc=False):
+    """Worker to worker: how the part has ended."""
+
+    generation: int
+    id: int
+    end: PartEnded
+
+
+class PartDropped(msgspec.Struct, array_like=True, tag=4, frozen=True, gc=False):
+    """Worker to worker: nobody waits for the part any more."""
+
+    generation: int
+    id: int
+
+
+BetweenWorkers = PartAsked | PartAnswered | PartDropped
+
+
+# Between gateway and worker -------------------------------------------------------------------------------------
+
+
+class ReadAsked(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
+    """Gateway to worker: run the encoded `request`, which is for a read-only function. `id` is the connection's.
+
+    `generation` is the newest one that the gateway knows of: a worker that has not come to it has perhaps lost its
+    slots. `at_least`: the read waits for this epoch. `at`: it reads at the end of this one. `fenced`: it sees all that
+    was answered before. `staleness_s`: it sees all that was answered longer ago than that.
+    """
+
+    id: int
+    generation: int
+    request: bytes
+    at_least: int = -1
+    at: int | None = None
+    fenced: bool = False
+    staleness_s: float | None = None
+
+
+class ReadDropped(msgspec.Struct, array_like=True, tag=2, frozen=True, gc=False):
+    """Gateway to worker: nobody waits for the read any more."""
+
+    id: int
+
+
+FromGateway = ReadAsked | ReadDropped
+
+
+class ReadAnswered(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """Worker to gateway: how the read has ended, at the end of which epoch; -1 if it has read nothing."""
+
+    id: int
+    epoch: int
+    end: PartEnded

@@ -9,7 +9,8 @@ read the worker begins to keep versions, which the views need while an epoch com
 - A read `at_least` an epoch waits until that one has closed: who has seen a reply or a read of an epoch sees nothing
   older from then on.
 - A read `at` an epoch sees exactly that one.
-- A `strict` read sees every transaction that was answered before the read was asked for. See `answered_epoch`.
+- A `strict` read sees every transaction that was answered before the read was asked for. See `answered_epoch` for an
+  engine that nobody can take over, and `fence_epoch` for a worker among others.
 
 It is as pure as the worker: its host tells it what was asked, gives it time to run, and carries the outcomes on.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import KeysView
 from typing import Any, Final
 
 import msgspec
@@ -59,7 +61,7 @@ class ReadWanted(msgspec.Struct, frozen=True):
 
     `number`: from `READ_NUMBERS` on, and no other read's; it seeds `ctx.random` and the ids, in place of a TID.
     `timestamp_us`: what `ctx.now()` gives. `at_least`: the read waits for this epoch; `at`: it reads at the end of this
-    one.
+    one. `fenced`: it waits behind a fence first (`fence_epoch`).
     """
 
     id: Any
@@ -68,6 +70,7 @@ class ReadWanted(msgspec.Struct, frozen=True):
     timestamp_us: int
     at_least: int = _BEGINNING
     at: int | None = None
+    fenced: bool = False
 
 
 class ReadEnded(msgspec.Struct, frozen=True):
@@ -89,10 +92,10 @@ class AskPart(msgspec.Struct, frozen=True):
 
 class _Reading:
     """What was asked for under `id`. `run` is None until its epoch has closed here, and `epoch` is `_NONE` until it is
-    chosen. `attempts` counts how often it has begun.
+    chosen. `attempts` counts how often it has begun. `fence`: it waits for the record of a later epoch than this one.
     """
 
-    __slots__ = ("attempts", "epoch", "id", "part", "run", "wanted")
+    __slots__ = ("attempts", "epoch", "fence", "id", "part", "run", "wanted")
 
     def __init__(self, its_id: Any, wanted: ReadWanted | None, part: ReadPart | None, epoch: int) -> None:
         self.id = its_id
@@ -101,6 +104,7 @@ class _Reading:
         self.epoch = epoch
         self.run: ReadRun | None = None
         self.attempts = 0
+        self.fence: int | None = None
 
 
 class Reads:
@@ -118,6 +122,7 @@ class Reads:
         self._by_id: dict[Any, _Reading] = {}
         self._waiting: list[tuple[int, int, _Reading]] = []
         self._asked = 0
+        self._fenced: deque[_Reading] = deque()
         self._ready: deque[_Reading] = deque()
         self._variables = OwnVariables()
         self._ended: list[ReadEnded | AskPart] = []
@@ -128,19 +133,34 @@ class Reads:
         """How many are under way."""
         return len(self._by_id)
 
+    @property
+    def ids(self) -> KeysView[Any]:
+        """The ids of those that are under way."""
+        return self._by_id.keys()
+
     # What is asked -----------------------------------------------------------------------------------------
 
     def ask(self, wanted: ReadWanted) -> None:
         """A read is wanted."""
+        self._follow()
         at_least = wanted.at_least if wanted.at is None else wanted.at
-        self._take(_Reading(wanted.id, wanted, None, _NONE if wanted.at is None else wanted.at), at_least)
+        reading = _Reading(wanted.id, wanted, None, _NONE if wanted.at is None else wanted.at)
+        if not wanted.fenced:
+            self._take(reading, at_least)
+            return
+        assert reading.id not in self._by_id, "two reads have one id"
+        self._by_id[reading.id] = reading
+        reading.fence = fence_epoch(self._worker)
+        self._fenced.append(reading)
 
     def ask_part(self, its_id: Any, part: ReadPart) -> None:
         """Another worker asks for a part of its read: an epoch may have closed there and not yet here."""
+        self._follow()
         self._take(_Reading(its_id, None, part, part.epoch), part.epoch)
 
     def answer(self, its_id: Any, end: PartEnded) -> None:
         """The part that was asked of another worker has ended; None waits for it any more if its read was cancelled."""
+        self._follow()
         reading = self._by_id.get(its_id)
         if reading is None or reading.run is None:
             return
@@ -159,12 +179,20 @@ class Reads:
             self._waiting = [each for each in self._waiting if self._by_id.get(each[2].id) is each[2]]
             heapq.heapify(self._waiting)
 
+    def _follow(self) -> None:
+        """Notes that the worker has begun a new generation, if it has: what comes from now on is of that one."""
+        generation = self._worker.generation_data
+        if generation is not self._generation:
+            self._new_generation(generation)
+
     def _new_generation(self, generation: Generation) -> None:
         """What has begun ends with the old generation, and whoever asks again finds the same epochs. So do parts, whose
         reads have ended elsewhere. What still waits for its epoch goes on.
         """
         self._generation, self._placing = generation, self._new_placing()
         self._views = (_NONE, {})
+        for reading in self._fenced:
+            reading.fence = fence_epoch(self._worker)
         for reading in list(self._by_id.values()):
             run = reading.run
             if run is not None:
@@ -181,12 +209,44 @@ class Reads:
         self._asked += 1
         heapq.heappush(self._waiting, (at_least, self._asked, reading))
 
+    # Fences ------------------------------------------------------------------------------------------------
+
+    @property
+    def epoch_wanted(self) -> int:
+        """The last epoch whose record a read waits for, -1 if none does: the worker is to begin it, although it has
+        nothing to do. None of the present generation is earlier than another that waits longer.
+        """
+        last = self._fenced[-1].fence if self._fenced else None
+        return _BEGINNING if last is None or self._generation is not self._worker.generation_data else last + 1
+
+    @property
+    def _fence_is_passed(self) -> bool:
+        if not self._fenced:
+            return False
+        fence = self._fenced[0].fence
+        if fence is None:
+            return fence_epoch(self._worker) is not None
+        return self._generation.durable > fence
+
+    def _pass_fences(self) -> None:
+        """Those whose record is durable wait no more than any other read does."""
+        fenced = self._fenced
+        while self._fence_is_passed:
+            reading = fenced[0]
+            if reading.fence is None:
+                for each in fenced:
+                    each.fence = fence_epoch(self._worker)
+                continue
+            fenced.popleft()
+            if self._by_id.get(reading.id) is reading and reading.wanted is not None:
+                self._wait(reading, max(reading.fence, reading.wanted.at_least))
+
     # Running -----------------------------------------------------------------------------------------------
 
     @property
     def runnable(self) -> bool:
         """Whether there is something for `run` to do now."""
-        if self._ready:
+        if self._ready or self._ended or self._fence_is_passed:
             return True
         if self._generation is not self._worker.generation_data and self._by_id:
             return True
@@ -194,9 +254,8 @@ class Reads:
 
     def run(self, invocations: int) -> list[ReadEnded | AskPart]:
         """Runs about as many functions, and gives what has come of it, in order."""
-        generation = self._worker.generation_data
-        if generation is not self._generation:
-            self._new_generation(generation)
+        self._follow()
+        self._pass_fences()
         self._begin_those_that_may()
         left = invocations
         while self._ready and left > 0:
@@ -368,3 +427,25 @@ def answered_epoch(worker: Worker) -> int:
     the slots of a worker that does not know of it.
     """
     return worker.epoch - 1 if worker.reached in _UNANSWERED else worker.epoch
+
+
+def fence_epoch(worker: Worker) -> int | None:
+    """The *fence* of a strict read on a worker among others: who waits until the record of a later epoch than this one
+    is durable, and then reads at the end of this epoch or a later one, sees all that was answered before the question.
+    None as long as the worker has not loaded its state: then the fence of the loaded state is as good.
+
+    Let F be this epoch when the question comes, in generation G. A record of F + 1 is appended after the question. Each
+    reply that anybody had before the question is of F or earlier:
+
+    - *A reply of generation G.* It is of an epoch whose barrier 2 is passed. This worker has reported that barrier, and
+      did so only when its own record of the epoch was durable. So it had begun the epoch, which is at most F.
+    - *A reply of an older generation.* The records of its epoch were all durable before the marker of G, because the
+      fence in front of the marker refuses later ones. So the epoch is in the snapshot that G began on, or is one of the
+      recorded epochs. F is not below the last of these.
+    - *A reply of a newer generation.* Before its marker was written, the producer of this worker was taken over, so
+      before the reply. The record of F + 1 is appended later, and is refused. The read is never answered here.
+
+    Where the worker has begun F + 1, it has closed F. Other workers may not have: parts wait there. F is complete, so
+    every later generation runs it again as it was, under its number.
+    """
+    return None if worker.reached is Step.LOADING else max(worker.epoch, worker.recorded_until)
