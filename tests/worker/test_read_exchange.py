@@ -239,7 +239,6 @@ def test_what_runs_when_a_generation_ends_can_be_asked_again() -> None:
     pair = Pair()
     written(pair, 0, 3, 4)
     pair.ask(0, 1, "both", KEYS[1])
-    ((_, sent),) = pair.wire
     pair.begin(2)
     pair.go_on(0)
     assert pair.code() == "unavailable"
