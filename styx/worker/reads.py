@@ -25,6 +25,7 @@ import msgspec
 from styx.errors import FunctionTooLong, InTransactionError, describe
 from styx.messages import Request
 from styx.model.execution import rejection, resolve_request
+from styx.model.freshness import SESSION, STRICT, Freshness
 from styx.model.function_spec import MadeCall
 from styx.protocol.frames import CallSpec
 from styx.protocol.reads import PartEnded, PartFailed, PartReturned, ReadPart
@@ -368,3 +369,10 @@ def answered_epoch(worker: Worker) -> int:
     the slots of a worker that does not know of it.
     """
     return worker.epoch - 1 if worker.reached in _UNANSWERED else worker.epoch
+
+
+def least_epoch(worker: Worker, freshness: Freshness) -> int:
+    """The epoch that a read waits for, in an engine that nobody can take over; -1 if it takes what is there."""
+    if freshness.level == STRICT:
+        return answered_epoch(worker)
+    return freshness.token if freshness.level == SESSION else _BEGINNING
