@@ -15,11 +15,11 @@ from typing import Final
 from styx.errors import RequestRejected, StyxError
 from styx.host.waiters import IN_FLIGHT_BYTES_MAX, fail
 from styx.messages import ReplyRecord, decode_request
-from styx.model.freshness import AT, LATEST, LEVELS, SESSION, STRICT, Freshness
+from styx.model.freshness import AT, LATEST, LEVELS, Freshness
 from styx.model.request import Placed
 from styx.protocol.reads import READ_NUMBERS, READ_PHASE, PartReturned
 from styx.reports.function_reports import FunctionReports
-from styx.worker.reads import ReadEnded, Reads, ReadWanted, answered_epoch, closed_epoch
+from styx.worker.reads import ReadEnded, Reads, ReadWanted, answered_epoch, closed_epoch, least_epoch
 from styx.worker.worker import Worker
 
 _NUMBER_BITS: Final = 62
@@ -69,9 +69,7 @@ class EngineReads:
         self.asked[freshness.level] += 1
         if freshness.level == LATEST and freshness.max_staleness_s is not None:
             self._check_age(freshness.max_staleness_s)
-        at_least = freshness.token if freshness.level == SESSION else -1
-        if freshness.level == STRICT:
-            at_least = answered_epoch(self._worker)
+        at_least = least_epoch(self._worker, freshness)
         self._next += 1
         its_id, number = self._next, READ_NUMBERS | secrets.randbits(_NUMBER_BITS)
         future: asyncio.Future[ReplyRecord] = self._loop.create_future()

@@ -27,6 +27,7 @@ import msgspec
 from styx.errors import FunctionTooLong, InTransactionError, describe
 from styx.messages import Request
 from styx.model.execution import rejection, resolve_request
+from styx.model.freshness import SESSION, STRICT, Freshness
 from styx.model.function_spec import MadeCall
 from styx.protocol.frames import CallSpec
 from styx.protocol.reads import PartEnded, PartFailed, PartReturned, ReadPart
@@ -449,3 +450,10 @@ def fence_epoch(worker: Worker) -> int | None:
     every later generation runs it again as it was, under its number.
     """
     return None if worker.reached is Step.LOADING else max(worker.epoch, worker.recorded_until)
+
+
+def least_epoch(worker: Worker, freshness: Freshness) -> int:
+    """The epoch that a read waits for, in an engine that nobody can take over; -1 if it takes what is there."""
+    if freshness.level == STRICT:
+        return answered_epoch(worker)
+    return freshness.token if freshness.level == SESSION else _BEGINNING

@@ -16,13 +16,17 @@ from proof.random_sweeps import random_survey, random_sweep
 from styx.errors import BadKey
 from styx.messages import Request, decode_reply, encode_request
 from styx.model.app import App
+from styx.model.freshness import Freshness
 from styx.model.limits import Limits
 from styx.model.request import AppRouter
-from styx.protocol.reads import READ_NUMBERS, PartReturned
+from styx.protocol.reads import READ_NUMBERS, PartFailed, PartReturned
 from styx.testing.history import check_history
 from styx.testing.reads import ReadSeen
+from styx.values.codec import decode_plain, encode_strict
+from styx.worker import reads
 from styx.worker.events import Proceed, ReportLeft, Step
-from styx.worker.reads import TOO_OLD, ReadEnded, Reads, ReadWanted, closed_epoch
+from styx.worker.reads import TOO_OLD, ReadEnded, Reads, ReadWanted, closed_epoch, least_epoch
+from tests.plain_form import plain_form
 
 N_SLOTS = 2
 
@@ -137,3 +141,139 @@ def test_each_read_is_the_serial_execution_at_the_end_of_its_epoch(seed: int, pr
     seen = list(reader.seen())
     assert len(seen) > 50
     check_history(chaos_app, sent, map(decode_reply, replies), n_slots=N_SLOTS, reads=seen)
+
+
+# How new it is -------------------------------------------------------------------------------------------------
+
+
+def asks_at_each_step(freshness: Callable[[int], Freshness]) -> set[Step]:
+    """Asks a read behind each step; `freshness` is told the largest epoch of any reply so far. Gives the steps in which
+    a reply of the open epoch was there already.
+    """
+    engine = Stepping(chaos_app)
+    reader, rng = Reader(engine), Random("fence")
+    newest, ahead, expected = [-1], set[Step](), dict[int, int]()
+
+    def look() -> None:
+        newest[0] = max([newest[0], *[decode_reply(data).epoch for data in engine.replies]])
+        if newest[0] > closed_epoch(engine.worker):
+            ahead.add(engine.worker.reached)
+        asked = reader.ask(_look(rng, CONTENDED), at_least=least_epoch(engine.worker, freshness(newest[0])))
+        expected[asked] = newest[0]
+        reader.run(5, 3)
+
+    engine.looks.append(look)
+    for number in range(20):
+        engine.run([placed(random_write(rng, CONTENDED, f"r{number}.{each}")) for each in range(6)])
+    reader.run()
+    assert reader.ended.keys() == expected.keys()
+    for asked, ended in reader.ended.items():
+        assert ended.epoch >= expected[asked], "a read is older than a reply that was there before it was asked"
+    return ahead
+
+
+def strict(newest: int) -> Freshness:
+    return Freshness("strict")
+
+
+def in_session(newest: int) -> Freshness:
+    return Freshness("session", newest)
+
+
+@pytest.mark.parametrize("freshness", [strict, in_session])
+def test_a_read_sees_what_was_answered_before(freshness: Callable[[int], Freshness]) -> None:
+    assert asks_at_each_step(freshness) >= {Step.LOCKING}
+
+
+@plain_form
+def test_it_would_not_without_the_fence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reads, "answered_epoch", closed_epoch)
+    with pytest.raises(AssertionError, match="older than a reply"):
+        asks_at_each_step(strict)
+
+
+def test_it_would_not_without_the_token() -> None:
+    with pytest.raises(AssertionError, match="older than a reply"):
+        asks_at_each_step(lambda newest: Freshness("session", -1))
+
+
+def test_the_newest_state_is_older_than_some_replies() -> None:
+    with pytest.raises(AssertionError, match="older than a reply"):
+        asks_at_each_step(lambda newest: Freshness("latest"))
+
+
+# What is kept --------------------------------------------------------------------------------------------------
+
+
+def deposits(number: int) -> list[tuple[int, bytes]]:
+    """Requests that write one entity."""
+    return [placed(Request(f"d{number}", "number", 1, "run", encode_strict([[["add", 1]]])))]
+
+
+def sees(engine: Stepping, at: int | None = None) -> int | str:
+    """What a read of the entity gives, or the code of its failure."""
+    reader = Reader(engine)
+    asked = reader.ask(Request("look", "number", 1, "look", encode_strict([[["read"]]])), at=at)
+    reader.run()
+    end = reader.ended[asked].end
+    return end.code if isinstance(end, PartFailed) else int(decode_plain(end.value or b""))
+
+
+def test_nothing_is_kept_before_somebody_reads() -> None:
+    engine = Stepping(chaos_app)
+    engine.run(deposits(0))
+    versions = engine.worker.generation_data.versions
+    assert versions.oldest is None
+    assert sees(engine) == 1
+    assert versions.oldest == 0
+    assert sees(engine, at=-1) == TOO_OLD
+    engine.run(deposits(1))
+    assert (sees(engine), sees(engine, at=0), versions.n_images) == (2, 1, 1)
+
+
+def test_what_is_too_old_is_dropped_and_said() -> None:
+    engine = Stepping(chaos_app, limits=Limits(versions_max=2))
+    sees(engine)
+    for number in range(5):
+        engine.run(deposits(number))
+    assert [sees(engine, at=epoch) for epoch in range(5)] == [TOO_OLD, TOO_OLD, 3, 4, 5]
+    assert engine.reads.too_old == 2
+
+
+def test_a_read_that_lasts_longer_than_the_versions_begins_again() -> None:
+    """One that reads any state may take a newer one; one at an epoch may not."""
+    engine = Stepping(chaos_app, limits=Limits(versions_max=2))
+    reader = Reader(engine)
+    slow = [["look", "sync", ["at", 1, 1], [["read"]]]] * 4
+    long = Request("long", "number", 1, "look", encode_strict([slow]))
+    asked, at = reader.ask(long), reader.ask(long, at=-1)
+    reader.run(2, rounds=1)
+    for number in range(4):
+        engine.run(deposits(number))
+    reader.run()
+    ended, failed = reader.ended[asked], reader.ended[at].end
+    assert isinstance(ended.end, PartReturned)
+    assert (ended.epoch, decode_plain(ended.end.value or b"")) == (3, 4)
+    assert isinstance(failed, PartFailed)
+    assert failed.code == TOO_OLD
+
+
+def test_those_that_are_cancelled_leave_nothing() -> None:
+    engine = Stepping(chaos_app)
+    reader = Reader(engine)
+    for epoch in range(1_000):
+        engine.reads.cancel(reader.ask(Request("look", "number", 1, "look", encode_strict([[]])), at_least=epoch + 5))
+    assert len(engine.reads) == 0
+    assert len(engine.reads._waiting) < 200
+    assert sees(engine) == 0
+
+
+def test_what_may_write_is_refused_before_it_runs() -> None:
+    engine = Stepping(chaos_app)
+    reader = Reader(engine)
+    asked = reader.ask(Request("write", "number", 1, "run", encode_strict([[["add", 1]]])))
+    unknown = reader.ask(Request("unknown", "number", 1, "nothing", encode_strict([])))
+    reader.run()
+    ends = [reader.ended[each].end for each in (asked, unknown)]
+    assert [end.code for end in ends if isinstance(end, PartFailed)] == ["not_read_only", "unknown_function"]
+    assert sees(engine) == 0
