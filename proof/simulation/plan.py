@@ -112,7 +112,8 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     many times as many as at first while these are most. `call_bytes`: so many bytes of arguments or of a result count
     as another call (0: more than there are).
 
-    `outside`: share of the workers' steps behind which a read outside the log is asked for.
+    `outside`: share of the workers' steps behind which a read outside the log is asked for; `fences`: share
+    of these that are strict.
 
     `cluster`: processes behave as those of a deployment on Kafka. Registrations have numbers of their own, appends of
     an older generation are refused from the fence on, peers have connections that break, coordinators can be zombies.
@@ -167,6 +168,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     managed: bool = False
     crons: bool = False
     outside: float = 0.0
+    fences: float = 0.0
 
     @property
     def idle_s(self) -> float:
@@ -221,6 +223,7 @@ def _of_cluster(plan: SimulationPlan, workers: int | None, faults: bool) -> Simu
         cluster=True,
         managed=managed,
         auto=Random(f"auto {seed}").random() < 0.3,
+        fences=0.3 if plan.outside else 0.0,
         workers=processes,
         wanted=wanted,
         faults=tuple(sorted([*plan.faults, *more], key=lambda fault: fault.at_s)),

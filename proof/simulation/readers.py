@@ -1,23 +1,24 @@
 """Reads outside the log in the simulator: a worker is asked behind any step of the protocol, and asks others for parts.
 
-Messages of reads have a network of their own, so that a plan with reads runs as it does without them.
+Messages of reads have a network of their own, so that a plan with reads runs as it does without them; but for strict
+reads, for which workers begin epochs. Between the workers of a cluster they are lost with the connection.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from proof.random_looks import random_look
 from proof.random_rows import random_row_look
 from proof.random_sweeps import random_survey
-from styx.messages import Request
-from styx.protocol.reads import READ_NUMBERS, PartEnded, PartFailed, PartReturned, ReadPart
+from styx.messages import Request, encode_request
+from styx.protocol.reads import READ_NUMBERS, BetweenWorkers, PartReturned, ReadAnswered, ReadAsked
 from styx.testing.reads import ReadSeen
-from styx.worker.reads import NOT_READ_ONLY, TOO_OLD, AskPart, ReadEnded, Reads, ReadWanted, closed_epoch
+from styx.worker.read_exchange import ReadExchange, ToClient, ToPeer
+from styx.worker.reads import NOT_READ_ONLY, TOO_OLD, closed_epoch
 
 if TYPE_CHECKING:
     from proof.simulation.worker_process import WorkerProcess
@@ -26,9 +27,21 @@ UNDER_WAY_MAX: Final = 20
 """Reads that a worker is asked for at once."""
 BACK_MAX: Final = 8
 """How many epochs back a read goes at most; some of them are not kept any more."""
+DROPPED: Final = 0.02
+"""Share of looks at which somebody gives up waiting."""
+_CLIENT: Final = 1
 _encode = msgspec.msgpack.Encoder().encode
-_decode_part = msgspec.msgpack.Decoder(ReadPart).decode
-_decode_end = msgspec.msgpack.Decoder(PartEnded).decode
+_decode: msgspec.msgpack.Decoder[BetweenWorkers] = msgspec.msgpack.Decoder(BetweenWorkers)
+
+
+class _Asked(NamedTuple):
+    """`least`: the read must not be older, whatever it asked for: it was asked behind replies and reads of that."""
+
+    message: ReadAsked
+    request: Request
+    number: int
+    timestamp_us: int
+    least: int
 
 
 class Readers:
@@ -38,25 +51,29 @@ class Readers:
         self._host = host
         self._seen = seen
         self._rng = Random(f"readers {host.world.plan.seed} {host.name}")
-        self._reads = Reads(host.core)
-        self._asked: dict[int, ReadWanted] = {}
-        self._parts: dict[int, tuple[WorkerProcess, int]] = {}
+        self._exchange = ReadExchange(host.core)
+        self._asked: dict[int, _Asked] = {}
         self._ids = 0
 
     def look(self) -> None:
         """Behind a step: maybe a read is asked for, and those that can go on do so for a while."""
-        host, rng = self._host, self._rng
+        host, rng, exchange = self._host, self._rng, self._exchange
         if rng.random() < host.world.plan.outside and len(self._asked) < UNDER_WAY_MAX and host.core.slots:
             self._ask()
-        if self._reads.runnable:
-            for outcome in self._reads.run(rng.randint(1, 30)):
-                if isinstance(outcome, AskPart):
-                    self._send_part(outcome)
-                elif outcome.id in self._parts:
-                    self._send_end(outcome)
+        if self._asked and rng.random() < DROPPED:
+            dropped = rng.choice(list(self._asked))
+            del self._asked[dropped]
+            exchange.dropped(_CLIENT, dropped)
+        if exchange.runnable:
+            for sent in exchange.run(rng.randint(1, 30)):
+                if isinstance(sent, ToClient):
+                    self._ended(sent.answer)
                 else:
-                    self._ended(outcome)
-        if self._reads.runnable and host.alive:
+                    self._send(sent)
+        wanted = exchange.epoch_wanted()
+        if wanted is not None:
+            host.world.time.after(0.0, host.give, wanted)
+        if exchange.runnable and host.alive:
             host.world.time.after(0.0002, self._again)
 
     def _again(self) -> None:
@@ -64,66 +81,72 @@ class Readers:
             self.look()
 
     def _ask(self) -> None:
-        rng, core, profile = self._rng, self._host.core, self._host.world.plan.profile
+        host, rng = self._host, self._rng
+        world, core = host.world, host.core
         kind = rng.random()
         request: Request = (
             random_row_look(rng, "read")
             if kind < 0.4
             else random_survey(rng, "read")
             if kind < 0.6
-            else random_look(rng, profile, "read")
+            else random_look(rng, world.plan.profile, "read")
         )
-        at, at_least, closed = None, -1, closed_epoch(core)
-        if rng.random() < 0.4:
+        at, at_least, closed, fenced = None, -1, closed_epoch(core), rng.random() < world.plan.fences
+        least = max(world.log.answered, world.read_strictly) if fenced else -1
+        kind = rng.random()
+        if fenced:
+            pass
+        elif kind < 0.4:
             at = max(-1, closed - rng.randrange(BACK_MAX))
-        elif rng.random() < 0.3:
+        elif kind < 0.5:
             at_least = closed + 1
-        its_id = self._next_id()
-        number, time_us = READ_NUMBERS + rng.getrandbits(60), self._host.world.log.timestamp_us
-        wanted = self._asked[its_id] = ReadWanted(its_id, request, number, time_us, at_least, at)
-        self._reads.ask(wanted)
-
-    def _next_id(self) -> int:
+        elif kind < 0.6:
+            at_least = world.log.answered  # what another worker's reply has brought
         self._ids += 1
-        return self._ids
+        number, time_us = READ_NUMBERS + rng.getrandbits(60), world.log.timestamp_us
+        message = ReadAsked(self._ids, core.generation, encode_request(request), at_least, at, fenced)
+        self._asked[self._ids] = _Asked(message, request, number, time_us, max(least, at_least))
+        self._exchange.asked(_CLIENT, message, number, time_us)
 
-    def _ended(self, ended: ReadEnded) -> None:
-        wanted, end = self._asked.pop(ended.id), ended.end
-        assert ended.epoch >= wanted.at_least or isinstance(end, PartFailed), f"{ended} is older than {wanted}"
-        place = (ended.epoch, wanted.number, wanted.timestamp_us, wanted.request)
+    def _ended(self, answer: ReadAnswered) -> None:
+        asked, end = self._asked.pop(answer.id, None), answer.end
+        if asked is None:
+            return  # it had ended already when it was dropped
+        place = (answer.epoch, asked.number, asked.timestamp_us, asked.request)
         if isinstance(end, PartReturned):
             self._seen.append(ReadSeen(*place, end.value, None))
         elif end.code == "aborted":
             self._seen.append(ReadSeen(*place, None, (end.code, end.kind, end.message)))
         else:  # another version of the app may have declared the function otherwise
             assert end.code in (TOO_OLD, NOT_READ_ONLY, "unavailable"), end
+            return
+        assert answer.epoch >= asked.least, f"{answer} is older than {asked}"
+        if asked.message.fenced:
+            world = self._host.world
+            world.read_strictly = max(world.read_strictly, answer.epoch)
+            world.strict_reads += 1
 
     # Other workers -----------------------------------------------------------------------------------------
 
-    def _send_part(self, ask: AskPart) -> None:
+    def _send(self, sent: ToPeer) -> None:
         world, host = self._host.world, self._host
-        peer = world.numbered(host.core.executor.owners[ask.part.slot])
-        if peer is None or peer is host:
-            self._reads.answer(ask.id, PartFailed("unavailable", "NotSent", "nobody has the slot now"))
+        peer = world.numbered(sent.peer)
+        if peer is None:
             return
-        world.read_network.send(host.name, peer.name, partial(peer.readers.take_part, host, ask.id), _encode(ask.part))
+        link = host.links.get(peer.id)
 
-    def take_part(self, asker: WorkerProcess, its_id: int, data: bytes) -> None:
-        """A peer asks for a part of its read."""
+        def deliver(data: bytes) -> None:
+            if not world.plan.cluster or world.links.stands(peer, host.id, link):
+                peer.readers.hear(host.id, _decode.decode(data))
+
+        world.read_network.send(host.name, peer.name, deliver, _encode(sent.message))
+
+    def hear(self, peer: int, message: BetweenWorkers) -> None:
+        """A peer asks for a part of its read, answers one, or does not want one any more."""
         if self._host.alive:
-            own = self._next_id()
-            self._parts[own] = (asker, its_id)
-            self._reads.ask_part(own, _decode_part(data))
+            self._exchange.heard(peer, message)
             self._again()
 
-    def _send_end(self, ended: ReadEnded) -> None:
-        asker, its_id = self._parts.pop(ended.id)
-        deliver = partial(asker.readers.take_end, its_id)
-        self._host.world.read_network.send(self._host.name, asker.name, deliver, _encode(ended.end))
-
-    def take_end(self, its_id: int, data: bytes) -> None:
-        """A peer's part has ended."""
-        if self._host.alive:
-            end: PartEnded = _decode_end(data)
-            self._reads.answer(its_id, end)
-            self._again()
+    def lost(self, peer: int) -> None:
+        """The connection to a peer is lost."""
+        self._exchange.peer_lost(peer)

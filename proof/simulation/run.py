@@ -69,8 +69,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     a read-only function would have written. `patch_rounds` counts the rounds with patches of all lock phases,
     `given_up` the transactions carried because there were too many. `entries` counts the entries of references to other
     entities at the end; each was found to be right. `events` counts those in the logs of events, likewise, `ticks`
-    those of crons that were seen. `outside` counts the reads outside the log that were checked. `landed` counts
-    foreign records by what became of them.
+    those of crons that were seen. `outside` counts the reads outside the log that were checked, `strict` the strict
+    ones among all of them. `landed` counts foreign records by what became of them.
     """
 
     plan: SimulationPlan
@@ -98,6 +98,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     ticks: int
     landed: dict[str, int]
     outside: int
+    strict: int
     state_hash: str
     replies: list[ReplyRecord]
     requests: list[tuple[int, int, bytes]]
@@ -350,6 +351,9 @@ class Simulation:
     def _reads_seen(self) -> list[ReadSeen]:
         """All reads outside the log. What they have seen behind a change of the app was converted for it meanwhile."""
         world = self.world
+        assert world.coordinator is not None
+        newest, there = max((read.epoch for read in world.reads_seen), default=-1), world.coordinator.core.epoch
+        assert newest <= there, f"epoch {newest} was read, and the last one is {there}"
         return world.reads_seen if not self.plan.cluster or len(world.versions.apps()) == 1 else []
 
     def _check_times(self) -> None:
@@ -433,6 +437,7 @@ class Simulation:
             ticks=ticks,
             landed=landed,
             outside=len(self._reads_seen()),
+            strict=world.strict_reads,
             state_hash=state_hash(state),
             replies=replies,
             requests=requests,

@@ -211,6 +211,7 @@ class WorkerProcess:
 
     def lost(self, peer: int, reason: str) -> None:
         """It has noticed that it lost a connection; before its generation is connected, making them fails instead."""
+        self.readers.lost(peer)
         if self._connected == self.core.generation and peer in (self._recovering or _NOBODY).addresses:
             self._broken(self.core.generation, peer, reason)
 

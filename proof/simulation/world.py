@@ -54,6 +54,9 @@ class World:
         self.network = Network(self.time, self.rng, plan.slow_messages)
         self.read_network = Network(self.time, Random(f"reads {seed}"), plan.slow_messages)
         self.reads_seen: list[ReadSeen] = []
+        self.read_strictly = -1
+        """The last epoch of which a strict read has ended."""
+        self.strict_reads = 0
         self.log = SharedLog(self.time, self.rng, plan.log_delay_s)
         self.store = FaultyStore(self.time, self.rng)
         self.limits = limits_of(plan)
