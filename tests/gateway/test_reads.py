@@ -50,9 +50,14 @@ def gateway(client: EmbeddedClient) -> Gateway:
     return Gateway(client.engine)
 
 
-async def ask(gateway: Gateway, path: str, method: str = "GET", body: bytes = b"", **headers: str) -> Answer:
+async def ask(gateway: Gateway, path: str, **headers: str) -> Answer:
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    return await exchange(gateway, method, path, [body], sent)
+    return await exchange(gateway, "GET", path, [b""], sent)
+
+
+async def post(gateway: Gateway, path: str, body: bytes, **headers: str) -> Answer:
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    return await exchange(gateway, "POST", path, [body], {"content-type": "application/json", **sent})
 
 
 BALANCE = "/v1/account/ada/balance"
@@ -83,7 +88,7 @@ async def test_entities_and_arguments_are_read_as_well(client: EmbeddedClient, g
     assert (none.status, none.json["error"]["code"]) == (404, "unknown_entity")
     aborted = await ask(gateway, f"{BALANCE}?least=8", styx_freshness="latest")
     assert (aborted.status, aborted.json["error"]["type"], aborted.json["read"]) == (409, "ValueError", {"epoch": 0})
-    posted = await ask(gateway, BALANCE, "POST", b"[5]", styx_freshness="latest", content_type="application/json")
+    posted = await post(gateway, BALANCE, b"[5]", styx_freshness="latest")
     assert posted.json == {"result": 7, "read": {"epoch": 0}}
 
 
@@ -101,9 +106,7 @@ async def test_a_token_alone_asks_for_the_session(client: EmbeddedClient, gatewa
 
 async def test_a_token_does_not_make_a_read_of_a_call(client: EmbeddedClient, gateway: Gateway) -> None:
     """A browser may send it with every request."""
-    answer = await ask(
-        gateway, "/v1/account/ada/deposit", "POST", b"[5]", styx_epoch="99", content_type="application/json"
-    )
+    answer = await post(gateway, "/v1/account/ada/deposit", b"[5]", styx_epoch="99")
     assert (answer.status, answer.headers["styx-epoch"]) == (200, "0")
 
 
@@ -135,7 +138,7 @@ async def test_headers_that_cannot_be_read(gateway: Gateway, headers: dict[str, 
 
 async def test_what_may_write_is_refused(client: EmbeddedClient, gateway: Gateway) -> None:
     deposited = "/v1/account/ada/deposit"
-    posted = await ask(gateway, deposited, "POST", b"[5]", styx_freshness="latest", content_type="application/json")
+    posted = await post(gateway, deposited, b"[5]", styx_freshness="latest")
     assert (posted.status, posted.json["error"]["code"]) == (422, "not_read_only")
     assert (await ask(gateway, deposited, styx_freshness="latest")).status == 405
     assert client.entity(account, "ada") is None

@@ -65,7 +65,8 @@ def the_newest_image_counts_instead_of_the_first_behind_the_epoch(patch: pytest.
         for written, images in reversed(self._kept):
             if written > epoch and key in images:
                 return images[key]
-        return newest.get(key)
+        found: bytes | None = newest.get(key)
+        return found
 
     patch.setattr(TableVersions, "value_at", value_at)
 
