@@ -19,6 +19,7 @@ from styx.errors import (
     NotSent,
     OutcomeUnknown,
     RequestRejected,
+    SnapshotTooOld,
     StyxError,
     TransactionAborted,
 )
@@ -85,6 +86,7 @@ __all__ = [
     "RequestRejected",
     "Retry",
     "Rows",
+    "SnapshotTooOld",
     "StyxError",
     "Table",
     "TransactionAborted",

@@ -49,13 +49,22 @@ class RequestRejected(StyxError):
     """The request could not be run at all; nothing happened.
 
     `code` is one of `unknown_operator`, `unknown_function`, `bad_arguments`, `bad_request`, `too_large`,
-    `overloaded`, `unavailable`.
+    `overloaded`, `unavailable`; of reads outside the log also `snapshot_too_old`, `too_stale`, `not_read_only`.
     """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
+
+
+class SnapshotTooOld(RequestRejected):
+    """A read outside the log asked for the end of an epoch that is not kept any more, and read nothing. Read at a later
+    epoch, or without `at`; `Limits.versions_max` and `Limits.version_bytes_max` say how much is kept.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__("snapshot_too_old", message)
 
 
 class NotSent(RequestRejected, ConnectionError):

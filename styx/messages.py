@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from styx.errors import NotSent, RequestRejected, TransactionAborted
+from styx.errors import NotSent, RequestRejected, SnapshotTooOld, TransactionAborted
 from styx.model.limits import REQUEST_ID_CHARS_MAX
 from styx.values.codec import decode_plain
 
@@ -28,6 +28,9 @@ REJECTION_CODES = frozenset(
         "forbidden_origin",
         "unsupported_media_type",
         "unavailable",
+        "snapshot_too_old",
+        "too_stale",
+        "not_read_only",
     }
 )
 
@@ -125,12 +128,16 @@ class Reply(NamedTuple):
     request_id: str
 
     def unwrap(self) -> Any:
-        """The result; raises `TransactionAborted`, or `RequestRejected`, of `unavailable` as `NotSent`."""
+        """The result; raises `TransactionAborted`, or `RequestRejected`: of `unavailable` as `NotSent`, of
+        `snapshot_too_old` as `SnapshotTooOld`.
+        """
         error = self.error
         if error is None:
             return self.result
         if error.code == "unavailable":
             raise NotSent(error.message)
+        if error.code == "snapshot_too_old":
+            raise SnapshotTooOld(error.message)
         if error.code in REJECTION_CODES:
             raise RequestRejected(error.code, error.message)
         raise TransactionAborted(error.type, error.message)

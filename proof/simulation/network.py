@@ -76,11 +76,15 @@ class PeerLinks:
         link = host.links.get(peer.id)
 
         def deliver(data: bytes) -> None:
-            if link not in self._broken and peer.links.get(host.id) == link:
+            if self.stands(peer, host.id, link):
                 peer.receive_frame(data)
 
         if link is not None:
             self._network.send(host.name, peer.name, deliver, frame)
+
+    def stands(self, host: WorkerProcess, peer: int, link: int | None) -> bool:
+        """Whether what was sent by the peer over this connection arrives."""
+        return link is not None and link not in self._broken and host.links.get(peer) == link
 
     def cut(self, a: int, b: int, duration_s: float, hosts: list[WorkerProcess]) -> None:
         """The processes cannot reach each other for a while."""

@@ -112,6 +112,9 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     many times as many as at first while these are most. `call_bytes`: so many bytes of arguments or of a result count
     as another call (0: more than there are).
 
+    `outside`: share of the workers' steps behind which a read outside the log is asked for; `fences`: share
+    of these that are strict.
+
     `cluster`: processes behave as those of a deployment on Kafka. Registrations have numbers of their own, appends of
     an older generation are refused from the fence on, peers have connections that break, coordinators can be zombies.
     `wanted` workers then share the slots (0: all), and the others stand by. `auto`: nobody says how many.
@@ -164,6 +167,8 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     auto: bool = False
     managed: bool = False
     crons: bool = False
+    outside: float = 0.0
+    fences: float = 0.0
 
     @property
     def idle_s(self) -> float:
@@ -218,6 +223,7 @@ def _of_cluster(plan: SimulationPlan, workers: int | None, faults: bool) -> Simu
         cluster=True,
         managed=managed,
         auto=Random(f"auto {seed}").random() < 0.3,
+        fences=0.3 if plan.outside else 0.0,
         workers=processes,
         wanted=wanted,
         faults=tuple(sorted([*plan.faults, *more], key=lambda fault: fault.at_s)),
@@ -256,6 +262,7 @@ def _random_plan(seed: int, workers: int | None, faults: bool) -> SimulationPlan
         looks=Random(f"looks {seed}").choice([0.0, 0.0, 0.2, 1.0]),
         halts=Random(f"halts {seed}").choice([0.0, 0.0, 0.0, 0.2, 0.5]),
         travels=Random(f"travelling {seed}").choice([0.0, 0.0, 0.3, 0.8, 1.0]),
+        outside=Random(f"outside the log {seed}").choice([0.0, 0.0, 0.0, 0.05]),
         odd=Random(f"odd {seed}").choice([0.0, 0.0, 0.2, 0.6]),
         laters=Random(f"laters {seed}").choice([0.0, 0.0, 0.0, 0.2, 0.6]),
         emits=Random(f"emits {seed}").choice([0.0, 0.0, 0.3, 1.0]),

@@ -44,6 +44,7 @@ from styx.schema.view_rebuilding import rebuilt_views
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, SlotBatch, SnapshotNote, Verdicts, decode, encode
 from styx.state.table import NEWEST
 from styx.testing.history import READ_ONLY_PHASE, HistoryReport, SerializabilityViolation, check_history, state_hash
+from styx.testing.reads import ReadSeen
 from styx.testing.serial import ExternalResult, external_result
 from styx.worker.events import Step
 
@@ -68,7 +69,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     a read-only function would have written. `patch_rounds` counts the rounds with patches of all lock phases,
     `given_up` the transactions carried because there were too many. `entries` counts the entries of references to other
     entities at the end; each was found to be right. `events` counts those in the logs of events, likewise, `ticks`
-    those of crons that were seen. `landed` counts foreign records by what became of them.
+    those of crons that were seen. `outside` counts the reads outside the log that were checked, `strict` the strict
+    ones among all of them. `landed` counts foreign records by what became of them.
     """
 
     plan: SimulationPlan
@@ -95,6 +97,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     events: int
     ticks: int
     landed: dict[str, int]
+    outside: int
+    strict: int
     state_hash: str
     replies: list[ReplyRecord]
     requests: list[tuple[int, int, bytes]]
@@ -344,6 +348,14 @@ class Simulation:
             if reply.sequence == reply.tid and reply.epoch <= before:
                 raise SerializabilityViolation(f"{reply} was sent behind a reply of epoch {before}")
 
+    def _reads_seen(self) -> list[ReadSeen]:
+        """All reads outside the log. What they have seen behind a change of the app was converted for it meanwhile."""
+        world = self.world
+        assert world.coordinator is not None
+        newest, there = max((read.epoch for read in world.reads_seen), default=-1), world.coordinator.core.epoch
+        assert newest <= there, f"epoch {newest} was read, and the last one is {there}"
+        return world.reads_seen if not self.plan.cluster or len(world.versions.apps()) == 1 else []
+
     def _check_times(self) -> None:
         """No delivery is made before its time, by the clock of the process whose clock is the most ahead."""
         for slot in range(self.plan.slots):
@@ -371,6 +383,7 @@ class Simulation:
             versions=world.versions.apps() if plan.cluster else None,
             complete=check,
             around=spinning.as_replied,
+            reads=self._reads_seen(),
         )
         apps = world.versions.apps() if plan.cluster else {0: world.app}
         last, ran = apps[max(apps)], list(world.versions.began.values())
@@ -423,6 +436,8 @@ class Simulation:
             events=events,
             ticks=ticks,
             landed=landed,
+            outside=len(self._reads_seen()),
+            strict=world.strict_reads,
             state_hash=state_hash(state),
             replies=replies,
             requests=requests,

@@ -16,6 +16,7 @@ from proof import spinning
 from proof.simulation import event_log
 from proof.simulation.external_calls import run_external
 from proof.simulation.network import NOTICE_S
+from proof.simulation.readers import Readers
 from proof.simulation.shared_log import Identity
 from proof.simulation.versions import number_of, runs_on, version_for
 from proof.simulation.worker_journal import SimulatedJournal
@@ -112,6 +113,7 @@ class WorkerProcess:
         self._inbox: deque[Event] = deque()
         self.core = Worker(worker, app, n_slots, limits)
         self.journal = SimulatedJournal(self)
+        self.readers = Readers(self, world.reads_seen)
         self._alarms = 0
         self._clock_error_us = CLOCK_STEP_US * (worker % 3) - CLOCK_BEHIND_US
         self._halts = Random(f"{self.name} halts")
@@ -170,6 +172,8 @@ class WorkerProcess:
         if self.core.runnable and not self._proceeding:
             self._proceeding = True
             self.world.time.after(self.world.rng.random() * 0.0005, self._proceed)
+        if self.world.plan.outside:
+            self.readers.look()
         if self.core.checking and not self._checking:
             self._checking = True
             self.world.time.after(self.world.rng.random() * CHECK_S, self._check)
@@ -207,6 +211,7 @@ class WorkerProcess:
 
     def lost(self, peer: int, reason: str) -> None:
         """It has noticed that it lost a connection; before its generation is connected, making them fails instead."""
+        self.readers.lost(peer)
         if self._connected == self.core.generation and peer in (self._recovering or _NOBODY).addresses:
             self._broken(self.core.generation, peer, reason)
 

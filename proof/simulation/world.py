@@ -23,6 +23,7 @@ from styx.coordinator.events import Heard, WorkerJoined, WorkerLeaving, WorkerLo
 from styx.model.app import App
 from styx.model.limits import MIB, Limits
 from styx.protocol.messages import ToCoordinator
+from styx.testing.reads import ReadSeen
 
 NOTICE_S = 0.02
 RESTART_S = 0.1
@@ -51,6 +52,11 @@ class World:
         self.rng = Random(seed)
         self.time = VirtualTime()
         self.network = Network(self.time, self.rng, plan.slow_messages)
+        self.read_network = Network(self.time, Random(f"reads {seed}"), plan.slow_messages)
+        self.reads_seen: list[ReadSeen] = []
+        self.read_strictly = -1
+        """The last epoch of which a strict read has ended."""
+        self.strict_reads = 0
         self.log = SharedLog(self.time, self.rng, plan.log_delay_s)
         self.store = FaultyStore(self.time, self.rng)
         self.limits = limits_of(plan)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ov
 from styx.client.events import EventReader
 from styx.client.load import LoadTarget, load
 from styx.client.loaded import RowsOf
+from styx.client.reading import Reading
 from styx.client.typed_results import typed_result, typed_rows
 from styx.errors import BadArguments, BadKey, ConfigurationError, RequestRejected, StyxError
 from styx.messages import Reply, ReplyError
@@ -56,7 +57,7 @@ EventLike = Event[Any] | str
 Pairs = Iterable[tuple[KeyLike, Any]] | AsyncIterable[tuple[KeyLike, Any]]
 
 
-class Client(ABC):
+class Client(Reading, ABC):
     """Sends requests; an async context manager that closes itself.
 
     In all methods `operator` is an `Operator` or its name, `key` a str, int or tuple of them, `function` a name
@@ -114,7 +115,8 @@ class Client(ABC):
 
         Raises only when there is none: `TimeoutError` (it may still commit) or `ConnectionError`.
         """
-        return await self.submit(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key)
+        reply = await self.submit(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key)
+        return self._taken(reply)
 
     @overload
     async def call(
@@ -228,21 +230,9 @@ class Client(ABC):
         """
         return EntityOfClient(self, *entity_of(operator, key), options)
 
-    async def read(
-        self,
-        operator: OperatorLike,
-        key: KeyLike,
-        *,
-        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `request`
-        idempotency_key: str | None = None,
-    ) -> Reply:
-        """The `Reply` of a transaction that reads one entity; its result is the state.
-
-        It sees all that was answered before. If there is no state, `error` has the code `unknown_entity`. Raises what
-        `request` raises.
-        """
+    async def _read_entity(self, operator: Any, key: Any, seconds: float, idempotency_key: str | None) -> Reply:
         return reply_of_read(
-            await self.request(operator, key, READ_FUNCTION, timeout=timeout, idempotency_key=idempotency_key)
+            await self.request(operator, key, READ_FUNCTION, timeout=seconds, idempotency_key=idempotency_key)
         )
 
     async def load(

@@ -34,10 +34,12 @@ from styx.embedded_engine.engine import EmbeddedEngine
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT
 from styx.errors import InTransactionError, RequestRejected
 from styx.host.waiters import fail
-from styx.messages import Reply
+from styx.messages import Reply, reply_of
 from styx.model.app import App
 from styx.model.bulk_load import encode_pair
 from styx.model.event import Event
+from styx.model.freshness import Freshness
+from styx.model.function_spec import READ_FUNCTION
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.model.partitioning import Key
 from styx.model.request import encode_arguments
@@ -171,6 +173,32 @@ class EmbeddedClient(Client):
             else:
                 future.set_result(rejected(error))
             return future
+
+    @property
+    def epoch(self) -> int:
+        """As `Reading.epoch`; it counts what anybody in this process was answered."""
+        return self._epoch if self._home is None else max(self._epoch, self.engine.reads.answered)
+
+    async def _read_outside(
+        self, operator: Any, key: Any, function: Any, args: tuple[Any, ...], wanted: Freshness, seconds: float
+    ) -> Reply:
+        check_timeout(seconds)
+        if self._home is None:
+            raise not_open("async with styx.embedded(app)")
+        self._home.check(_FROM_THREADS)
+        engine = self.engine
+        name = READ_FUNCTION if function is None else function_name(function)
+        arguments = encode_arguments(args) if args else NO_ARGUMENTS
+        try:
+            request = engine.maker.make(operator_name(operator), check_key(operator, key), name, arguments)
+            async with asyncio.timeout(seconds):
+                return reply_of(await engine.read(request, wanted))
+        except (InTransactionError, RequestRejected) as error:
+            if isinstance(error, ConnectionError):
+                raise
+            return rejected(error)
+        except TimeoutError:
+            raise TimeoutError(f"the read has not ended within {seconds:g} s; nothing was changed") from None
 
     def _known_app(self) -> App:
         return self.engine.app

@@ -12,7 +12,7 @@ import asyncio
 import io
 import math
 import os
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import Any, Final, Self
 from urllib.parse import quote, urlsplit
 
@@ -55,8 +55,10 @@ from styx.messages import REJECTION_CODES, Reply, ReplyError
 from styx.model.dead_list import DEAD_CALLS_DEFAULT, DeadCallsPage, page_of, parts_of
 from styx.model.entity_read import UNKNOWN_ENTITY
 from styx.model.event import Event
+from styx.model.freshness import SESSION, Freshness
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.model.table_names import own_name, owner_of
+from styx.protocol.reads import READ_PHASE
 from styx.values.codec import shown
 from styx.values.custom_types import enc_hook
 
@@ -76,6 +78,8 @@ _FROM_THREADS: Final = "styx.connect_sync(url)"
 _CLOSED: Final = "the client was closed before the reply came"
 _KEY_TYPES = {str: "str", int: "int", tuple: "tuple"}
 
+_NO_HEADERS: Final[Mapping[str, str]] = {}
+
 _encode = msgspec.json.Encoder(enc_hook=enc_hook).encode
 
 
@@ -85,11 +89,16 @@ class _Place(msgspec.Struct, frozen=True):
     phase: int = 0
 
 
+class _Read(msgspec.Struct, frozen=True):
+    epoch: int = 0
+
+
 class _Body(msgspec.Struct):
     result: Any = None
     result_error: str = ""
     error: ErrorBody | None = None
     transaction: _Place = _Place()
+    read: _Read | None = None
 
 
 _decode = msgspec.json.Decoder(_Body).decode
@@ -186,11 +195,12 @@ class HttpClient(RemoteClient):
         timeout: float,  # noqa: ASYNC109 - as in `Client.request`
         idempotency_key: str | None,
         query: str = "",
+        asked: Mapping[str, str] = _NO_HEADERS,
     ) -> Reply:
-        """Without a `function` it reads the entity, or what `query` says of it."""
+        """Without a `function` it reads the entity, or what `query` says of it; `asked` are further headers."""
         try:
             path, key_type = _path(operator, key, function)
-            headers = {"Styx-Key-Type": key_type}
+            headers = {"Styx-Key-Type": key_type, **asked}
             if function is not None:
                 headers["Content-Type"] = "application/json"
             if idempotency_key is not None:
@@ -206,18 +216,18 @@ class HttpClient(RemoteClient):
         finally:
             self._in_flight -= 1
 
-    async def read(
-        self,
-        operator: OperatorLike,
-        key: KeyLike,
-        *,
-        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `Client.request`
-        idempotency_key: str | None = None,
-    ) -> Reply:
-        """As `Client.read`."""
-        check_timeout(timeout)
+    async def _read_entity(self, operator: Any, key: Any, seconds: float, idempotency_key: str | None) -> Reply:
+        check_timeout(seconds)
         self._check_open()
-        return await self._request(operator, key, None, timeout=timeout, idempotency_key=idempotency_key)
+        return await self._request(operator, key, None, timeout=seconds, idempotency_key=idempotency_key)
+
+    async def _read_outside(
+        self, operator: Any, key: Any, function: Any, args: tuple[Any, ...], wanted: Freshness, seconds: float
+    ) -> Reply:
+        check_timeout(seconds)
+        self._check_open()
+        asked = _freshness_headers(wanted)
+        return await self._request(operator, key, function, *args, timeout=seconds, idempotency_key=None, asked=asked)
 
     async def read_rows(
         self,
@@ -313,6 +323,10 @@ class HttpClient(RemoteClient):
         """Where it reads events."""
         return HttpEvents(self._url, self._credential, lambda: self._session)
 
+    def _answered(self, epoch: str) -> None:
+        if epoch.isascii() and epoch.isdigit():
+            self._epoch = max(self._epoch, int(epoch))
+
     def _check_open(self) -> None:
         if self._session is None or self._home is None:
             raise not_open("async with")
@@ -352,6 +366,7 @@ class HttpClient(RemoteClient):
                     method, url, data=data_out, headers=headers, allow_redirects=False
                 ) as response:
                     data = await response.read()
+                    self._answered(response.headers.get("Styx-Epoch", ""))
                 return response.status, data, response.headers.get("Styx-Request-Id", "")
             except aiohttp.ClientConnectorError as error:
                 if broke is None:
@@ -372,6 +387,17 @@ class HttpClient(RemoteClient):
                 broke = error
                 break
         raise OutcomeUnknown(f"the connection to {self._url} broke before the reply came ({broke})")
+
+
+def _freshness_headers(wanted: Freshness) -> dict[str, str]:
+    if wanted.at is not None:
+        return {"Styx-At": str(wanted.at)}
+    headers = {"Styx-Freshness": wanted.level}
+    if wanted.level == SESSION and wanted.token >= 0:
+        headers["Styx-Epoch"] = str(wanted.token)
+    if wanted.max_staleness_s is not None:
+        headers["Styx-Max-Staleness"] = f"{wanted.max_staleness_s:.9f}"
+    return headers
 
 
 def _key_text(operator: OperatorLike, key: Any) -> tuple[str, str]:
@@ -425,6 +451,8 @@ def _reply(status: int, data: bytes, request_id: str) -> Reply:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise no_reply_in(status, shown(data), request_id) from None
     place, error = body.transaction, body.error
+    if body.read is not None:
+        place = _Place(0, body.read.epoch, READ_PHASE)
     if error is None:
         if body.result_error:
             raise StyxError(body.result_error)

@@ -29,6 +29,7 @@ from styx.client.base import (
 )
 from styx.client.events import EventReader
 from styx.client.home import check_process
+from styx.client.sync_reading import SyncReading
 from styx.client.typed_results import typed_result, typed_rows
 from styx.messages import Reply
 from styx.model.bulk_load import LoadReport
@@ -49,7 +50,7 @@ C = TypeVar("C", bound=Client)
 T = TypeVar("T")
 
 
-class SyncClient(Generic[C]):
+class SyncClient(SyncReading, Generic[C]):
     """The client that `make` returns, blocking and with the same names. Safe to share among threads.
 
     Use it as `with`; or `open` it where it is first needed, and it is closed when the interpreter ends. Everything is
@@ -232,18 +233,6 @@ class SyncClient(Generic[C]):
         """As `Client.drop_dead_call`."""
         check_timeout(timeout)
         return self._start(self._client.drop_dead_call(operator, call_id, timeout=timeout)).result()
-
-    def read(
-        self,
-        operator: OperatorLike,
-        key: KeyLike,
-        *,
-        timeout: float = TIMEOUT_SECONDS_DEFAULT,
-        idempotency_key: str | None = None,
-    ) -> Reply:
-        """The `Reply` of a transaction that reads one entity, as `Client.read`."""
-        check_timeout(timeout)
-        return self._start(self._client.read(operator, key, timeout=timeout, idempotency_key=idempotency_key)).result()
 
     def publish(
         self,

@@ -11,7 +11,9 @@ from typing import Final
 import msgspec
 
 from styx.model.limits import Limits
+from styx.protocol.frames import Frame
 from styx.protocol.messages import ToCoordinator, ToWorker
+from styx.protocol.reads import BetweenWorkers, FromGateway, ReadAnswered
 
 WORKER: Final = "worker"
 COORDINATOR: Final = "coordinator"
@@ -176,17 +178,34 @@ class Serve(msgspec.Struct, array_like=True, tag=109):
     deployment: Deployment
 
 
+class Owners(msgspec.Struct, array_like=True, tag=121):
+    """Coordinator to gateway: the workers of the generation that runs now. `owners` maps slots to workers, `addresses`
+    workers to where they listen, as peers reach them.
+    """
+
+    generation: int
+    owners: dict[int, int]
+    addresses: dict[int, str]
+
+
 WorkerHears = ToWorker | Welcome | Code | Released | StandBy | TurnedAway
 CoordinatorHears = (
     ToCoordinator | Heartbeat | Offer | CodeTaken | Deploy | Rollback | Scale | Leave | Drain | SetAside | Busy
 )
-GatewayHears = Serve | Code
+GatewayHears = Serve | Code | Owners
 OperatorHears = Answer
+PeerHears = Frame | BetweenWorkers
 
 encode = msgspec.msgpack.Encoder().encode
 worker_hears: msgspec.msgpack.Decoder[WorkerHears] = msgspec.msgpack.Decoder(WorkerHears)
 coordinator_hears: msgspec.msgpack.Decoder[CoordinatorHears] = msgspec.msgpack.Decoder(CoordinatorHears)
 gateway_hears: msgspec.msgpack.Decoder[GatewayHears] = msgspec.msgpack.Decoder(GatewayHears)
+peer_hears: msgspec.msgpack.Decoder[PeerHears] = msgspec.msgpack.Decoder(PeerHears)
+"""A worker of another one, over their connection."""
+reads_hears: msgspec.msgpack.Decoder[FromGateway] = msgspec.msgpack.Decoder(FromGateway)
+"""A worker of a gateway, over a connection that takes nothing but reads."""
+answers_hears: msgspec.msgpack.Decoder[ReadAnswered] = msgspec.msgpack.Decoder(ReadAnswered)
+"""A gateway of a worker, over the same connection."""
 operator_hears: msgspec.msgpack.Decoder[OperatorHears] = msgspec.msgpack.Decoder(OperatorHears)
 
 

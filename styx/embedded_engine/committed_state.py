@@ -1,5 +1,5 @@
 """A worker's committed state as users see it: by operator or table, and key. Reads only, between two passes of the
-engine.
+engine. What they find is committed, and may be of an epoch that has not closed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,30 @@ from styx.relational.table import Table
 from styx.state.table import NEWEST
 from styx.values.codec import shown
 from styx.worker.worker import Worker
+
+
+class CommittedState:
+    """What an engine shows of its `worker`'s state."""
+
+    worker: Worker
+
+    def encoded_state(self) -> dict[tuple[str, Any], bytes]:
+        """All entities' committed state by (operator, key), encoded; a copy."""
+        return encoded_state(self.worker)
+
+    def decoded_state(self) -> dict[tuple[str, Any], Any]:
+        """The same, decoded, but for operators that the app does not have; raises `UnsupportedValue`."""
+        return decoded_state(self.worker)
+
+    def entity(self, operator: str, key: Any) -> Any:
+        """One entity's committed state, decoded; None if it has none. Raises `UnknownOperator`, `BadKey`."""
+        return entity(self.worker, operator, key)
+
+    def rows(self, table: Table | str, key: Any) -> list[Any]:
+        """One entity's committed rows in a table, decoded, in order of their primary keys. Raises `UnknownOperator`,
+        `BadArguments`, `BadKey`.
+        """
+        return rows(self.worker, table, key)
 
 
 def encoded_state(worker: Worker) -> dict[tuple[str, Any], bytes]:

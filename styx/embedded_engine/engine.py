@@ -14,13 +14,13 @@ import time
 from collections.abc import Awaitable, Callable
 from enum import Enum
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from styx.coordinator.events import DeployWanted, SnapshotWanted, Started, Tick, WorkerJoined
 from styx.coordinator.generation import Phase
 from styx.deployment.claim import Claim
-from styx.embedded_engine import committed_state
 from styx.embedded_engine.app_change import AppChange, Stage
+from styx.embedded_engine.committed_state import CommittedState
 from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.engine_log import EngineLog, ExternalLog
 from styx.embedded_engine.event_stream import EventStream
@@ -28,6 +28,7 @@ from styx.embedded_engine.intake import EngineRouter, RequestIntake
 from styx.embedded_engine.metrics import NOTHING_YET, EngineCounters, render
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, check_options
 from styx.embedded_engine.ports import WORKER_ID, EngineJournal, NoOperator, OneMember, OwnCoordinator, OwnLog
+from styx.embedded_engine.reads import EngineReads
 from styx.embedded_engine.recovery import ReplayWatch, Start
 from styx.embedded_engine.storage import Storage
 from styx.errors import ConfigurationError, EngineFailed, NotSent, StyxError
@@ -41,9 +42,9 @@ from styx.host.worker_host import WorkerHost
 from styx.log.base import Stream
 from styx.messages import Reply, ReplyRecord
 from styx.model.app import App
+from styx.model.freshness import Freshness
 from styx.model.limits import Limits
 from styx.model.request import Placed, RequestMaker
-from styx.relational.table import Table
 from styx.reports.function_reports import FunctionReports
 from styx.snapshot.manifest import read_beginning
 from styx.worker.blame import notes_of
@@ -67,7 +68,7 @@ class Mode(Enum):
     ENDED = "it was closed, crashed, or failed"
 
 
-class EmbeddedEngine:
+class EmbeddedEngine(CommittedState):
     """An engine for `app` in `data_dir` (None: in memory, gone when it is closed).
 
     Parameters
@@ -153,24 +154,6 @@ class EmbeddedEngine:
         """All metrics in Prometheus' text format."""
         return NOTHING_YET if self._mode is Mode.CREATED else render(self)
 
-    def encoded_state(self) -> dict[tuple[str, Any], bytes]:
-        """All entities' committed state by (operator, key), encoded; a copy."""
-        return committed_state.encoded_state(self.worker)
-
-    def decoded_state(self) -> dict[tuple[str, Any], Any]:
-        """The same, decoded, but for operators that the app does not have; raises `UnsupportedValue`."""
-        return committed_state.decoded_state(self.worker)
-
-    def entity(self, operator: str, key: Any) -> Any:
-        """One entity's committed state, decoded; None if it has none. Raises `UnknownOperator`, `BadKey`."""
-        return committed_state.entity(self.worker, operator, key)
-
-    def rows(self, table: Table | str, key: Any) -> list[Any]:
-        """One entity's committed rows in a table, decoded, in order of their primary keys. Raises `UnknownOperator`,
-        `BadArguments`, `BadKey`.
-        """
-        return committed_state.rows(self.worker, table, key)
-
     # Start -------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
@@ -247,6 +230,8 @@ class EmbeddedEngine:
             NoOperator(counters, self._fail),
             passes.to_coordinator,
         )
+        self.reads = EngineReads(self.worker, self.reports, log.now_us, passes.wake)
+        passes.read = self.reads.run
         passes.start(worker.step, coordinator.step, made_of)
         self._snapshot_timer: asyncio.TimerHandle | None = None
         self._awaited: list[tuple[Callable[[], bool], asyncio.Future[bool]]] = []
@@ -281,6 +266,11 @@ class EmbeddedEngine:
         """
         self._check_serving()
         return self._intake.take_or_hold(request, timeout)
+
+    def read(self, request: Placed, freshness: Freshness) -> asyncio.Future[ReplyRecord]:
+        """As the gateway's `Engine` asks: `request` is of `maker`, and does not enter the log."""
+        self._check_serving()
+        return self.reads.submit(request, freshness)
 
     def _check_serving(self) -> None:
         if self._mode is not Mode.SERVING:
@@ -485,6 +475,7 @@ class EmbeddedEngine:
             self._snapshot_timer.cancel()
         self._intake.end(reason)
         self.events.end(reason)
+        self.reads.end(lambda: NotSent(reason))
         for _, future in self._awaited:
             if not future.done():
                 future.set_result(False)

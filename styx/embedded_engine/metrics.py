@@ -58,7 +58,7 @@ NOTHING_YET = "# HELP styx_ready 1 if requests are served.\n# TYPE styx_ready ga
 def render(engine: EmbeddedEngine) -> str:
     """All of them, ending with a newline."""
     lines: list[str] = []
-    for name, kind, text, samples in (*_transactions(engine), *_durability(engine)):
+    for name, kind, text, samples in (*_transactions(engine), *_reads(engine), *_durability(engine)):
         lines += (f"# HELP {name} {text}", f"# TYPE {name} {kind}")
         lines += (f"{name}{label} {value:.16g}" for label, value in samples)
     return "\n".join(lines) + "\n"
@@ -121,6 +121,17 @@ def _transactions(engine: EmbeddedEngine) -> Iterator[_Metric]:
     held = worker.rows_held()
     for family, at in ((families.ROWS, 0), (families.INDEXES, 1)):
         yield (family.name, "gauge", family.text, [(f'{{table="{name}"}}', float(n[at])) for name, n in held.items()])
+
+
+def _reads(engine: EmbeddedEngine) -> Iterator[_Metric]:
+    reads, versions = engine.reads, engine.worker.generation_data.versions
+    asked = [(f'{{freshness="{level}"}}', float(number)) for level, number in reads.asked.items()]
+    yield (families.READS.name, "counter", families.READS.text, asked)
+    yield _counter(*families.READS_TOO_OLD, reads.too_old)
+    yield _counter(*families.READS_STALE, reads.stale)
+    yield _gauge(*families.VERSION_EPOCHS, versions.epochs)
+    yield _gauge(*families.VERSION_STATES, versions.n_images)
+    yield _gauge(*families.VERSION_BYTES, versions.n_bytes)
 
 
 def _durability(engine: EmbeddedEngine) -> Iterator[_Metric]:

@@ -18,8 +18,11 @@ OnRefusal = Callable[[Scope, Refusal], None]
 PREFLIGHT_SECONDS: Final = 600
 """How long a browser may remember the answer to a preflight."""
 _METHODS: Final = b"GET, POST"
-_REQUEST_HEADERS: Final = b"authorization, content-type, idempotency-key, styx-key-type, styx-timeout"
-_RESPONSE_HEADERS: Final = b"retry-after, styx-request-id, www-authenticate"
+_REQUEST_HEADERS: Final = (
+    b"authorization, content-type, idempotency-key, styx-at, styx-epoch, styx-freshness, styx-key-type, "
+    b"styx-max-staleness, styx-timeout"
+)
+_RESPONSE_HEADERS: Final = b"retry-after, styx-epoch, styx-request-id, www-authenticate"
 _VARY: Final = (b"vary", b"origin")
 _VARY_PREFLIGHT: Final = (b"vary", b"origin, access-control-request-method, access-control-request-headers")
 

@@ -24,7 +24,7 @@ from styx.errors import (
     OutcomeUnknown,
     RequestRejected,
 )
-from styx.gateway import head, status
+from styx.gateway import head, reads, status
 from styx.gateway.auth.identity import IDENTITY
 from styx.gateway.body import ArgumentReader, ClientGone, IncomingBody
 from styx.gateway.bulk_load import answer_load
@@ -37,6 +37,7 @@ from styx.gateway.status import Answer, MethodNotAllowed
 from styx.http.asgi import Receive, Scope, Send
 from styx.metrics.exposition import Exposition, counter, counters, gauge, histogram
 from styx.metrics.histogram import REQUEST_SECONDS, Histogram
+from styx.model.freshness import Freshness
 from styx.model.function_spec import READ_FUNCTION, READ_ROWS_FUNCTION
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.model.operator import Operator
@@ -121,7 +122,8 @@ class RequestEndpoint:
                 return await self._answer_other(asked, scope, headers, body, seconds, request_id)
             route = self._route(asked.operator, asked.function, method)
             key = head.key_of(asked.key, route.operator, headers)
-            idempotency_key = head.idempotency_key(headers, scope.get(IDENTITY))
+            outside = self._outside(route, method, headers)
+            idempotency_key = "" if outside is not None else head.idempotency_key(headers, scope.get(IDENTITY))
             seconds = head.timeout_seconds(headers, seconds)
             self._admit()
             async with asyncio.timeout(seconds):
@@ -134,8 +136,10 @@ class RequestEndpoint:
                 params = route.arguments.read(sent, engine.limits.value_bytes_max)
                 make = engine.maker.make
                 request = make(route.operator, key, route.function, params, idempotency_key, request_id)
-                submitted = True
-                return status.answer_of(await engine.submit_request(request))
+                if outside is None:
+                    submitted = True
+                    return status.answer_of(await engine.submit_request(request))
+            return await reads.answer_read(engine, request, outside, seconds)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a client must not be left without an answer
             return _ended(error, submitted, seconds, request_id)
 
@@ -183,8 +187,23 @@ class RequestEndpoint:
         self._admit()
         function, arguments = _read(scope.get("query_string", b""))
         request = engine.maker.make(operator, key, function, arguments, "", request_id)
+        outside = reads.freshness(headers)
+        if outside is not None:
+            return await reads.answer_read(engine, request, outside, seconds)
         async with asyncio.timeout(seconds):
             return status.answer_of_read(await engine.submit_request(request))
+
+    def _outside(self, route: _Route, method: str, headers: Mapping[bytes, bytes]) -> Freshness | None:
+        """What a call asks for that is a read outside the log; None for one that goes through it, as each call of a
+        function that may write. A client may send its token with every request.
+        """
+        if method == POST and reads.FRESHNESS not in headers and reads.AT not in headers:
+            return None
+        outside = reads.freshness(headers)
+        if outside is not None and route.query is None:
+            function = f"{route.operator.name}.{route.function}"
+            raise RequestRejected("not_read_only", f"{function} may write: leave out Styx-Freshness and Styx-At")
+        return outside
 
     def _queried(self, route: _Route, scope: Scope) -> bytes:
         """The JSON of the arguments in the query of a call by a safe method."""

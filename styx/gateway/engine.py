@@ -8,6 +8,7 @@ from typing import Protocol
 from styx.messages import ReplyRecord
 from styx.model.app import App
 from styx.model.event_seen import EventLog
+from styx.model.freshness import Freshness
 from styx.model.limits import Limits
 from styx.model.request import Placed, RequestMaker
 
@@ -45,6 +46,13 @@ class Engine(Protocol):
 
         Raises `RequestRejected` (`unavailable`, `overloaded`), at once or when awaited, if the request was not taken.
         Raises `OutcomeUnknown` when awaited if the request was taken and no reply will come.
+        """
+
+    def read(self, request: Placed, freshness: Freshness) -> Awaitable[ReplyRecord]:
+        """Reads outside the log: the request made by `maker` is for a read-only function. The awaitable gives its
+        reply, whose `epoch` is the one at whose end it has read. Cancelling it ends the read.
+
+        Raises `RequestRejected`, at once or when awaited, if nothing was read.
         """
 
     def metrics(self) -> str:

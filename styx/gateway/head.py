@@ -32,7 +32,9 @@ DEAD_PREFIX: Final = "/v1/~dead/"
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _KEY_KINDS: Final = {b"str": str, b"int": int, b"tuple": None}
 _VISIBLE = re.compile(rb"[\x21-\x7e]{1,%d}+" % IDEMPOTENCY_KEY_CHARS_MAX)
-_ONCE = frozenset((b"idempotency-key", b"styx-timeout", b"styx-key-type", b"content-type", b"host", b"authorization"))
+_OF_READS: Final = (b"styx-freshness", b"styx-at", b"styx-epoch", b"styx-max-staleness")
+_OF_CALLS: Final = (b"idempotency-key", b"styx-timeout", b"styx-key-type", b"content-type", b"host", b"authorization")
+_ONCE = frozenset((*_OF_CALLS, *_OF_READS))
 _SECONDS = re.compile(rb"[0-9]{1,9}+(\.[0-9]{1,9}+)?+")
 
 

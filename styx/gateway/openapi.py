@@ -17,6 +17,7 @@ from styx.gateway.json_schemas import Json, Schemas
 from styx.gateway.openapi_dead import dead_paths, dead_tag
 from styx.gateway.openapi_events import event_operation
 from styx.gateway.openapi_inlets import publish_operation
+from styx.gateway.openapi_reads import EPOCH_HEADER, GONE, read_headers, read_outside, read_parameters
 from styx.gateway.openapi_tables import or_rows, row_types, rows_parameter, tables_text
 from styx.gateway.query import takes_text
 from styx.model.app import App
@@ -63,9 +64,9 @@ _INFO: Final = (
 
 _CREDENTIAL: Final = "An API key, or a token (JWT)."
 _READ: Final = (
-    "A transaction that only reads, in the serial order of all others. An entity without a state is 404 with the code "
-    "unknown_entity and the transaction's place. It changes nothing and may be sent again; an Idempotency-Key "
-    "counts for nothing."
+    "A transaction that only reads, in the serial order of all others, unless a header asks for a read outside the "
+    "log. An entity without a state is 404 with the code unknown_entity and the place of what has read. It changes "
+    "nothing and may be sent again; an Idempotency-Key counts for nothing."
 )
 _LOAD: Final = (
     "The body is read as it comes and sent in chunks; each chunk is one transaction, the load as a whole is not. Lines "
@@ -119,8 +120,10 @@ def openapi(app: App) -> Json:
         "components": {
             "securitySchemes": {"Bearer": {"type": "http", "scheme": "bearer", "description": _CREDENTIAL}},
             "schemas": schemas.components,
-            "parameters": _header_parameters(),
-            "responses": {name: _error_response(status, text) for status, (name, text) in _ERRORS.items()},
+            "parameters": {**_header_parameters(), **read_headers()},
+            "responses": {
+                name: _error_response(status, text) for status, (name, text) in {**_ERRORS, "410": GONE}.items()
+            },
         },
     }
 
@@ -180,8 +183,10 @@ def _get_operation(operator: Operator, spec: FunctionSpec, schemas: Schemas) -> 
     operation["parameters"] = [
         _key_parameter(operator.key_type),
         *(_query_parameter(parameter, schemas) for parameter in named),
+        *read_parameters(),
         {"$ref": "#/components/parameters/Timeout"},
     ]
+    operation["responses"] = read_outside(operation["responses"])
     return operation
 
 
@@ -197,7 +202,10 @@ def _query_parameter(parameter: inspect.Parameter, schemas: Schemas) -> Json:
 
 def _read_operation(app: App, operator: Operator, schemas: Schemas) -> Json:
     state = schemas.of(Any if operator.state_type is None else operator.state_type)
-    codes = [status for status in _ERRORS if status != "413"]
+    read = or_rows(operator, state, lambda row: {"type": "array", "items": schemas.of(row)}, app)
+    errors = {
+        status: {"$ref": f"#/components/responses/{name}"} for status, (name, _) in _ERRORS.items() if status != "413"
+    }
     return {
         "operationId": f"{operator.name}:read",
         "tags": [operator.name],
@@ -208,12 +216,10 @@ def _read_operation(app: App, operator: Operator, schemas: Schemas) -> Json:
             *rows_parameter(
                 operator, "The table whose rows are read, all that the entity has, in place of its state.", app
             ),
+            *read_parameters(),
             {"$ref": "#/components/parameters/Timeout"},
         ],
-        "responses": {
-            "200": _committed(or_rows(operator, state, lambda row: {"type": "array", "items": schemas.of(row)}, app)),
-            **{status: {"$ref": f"#/components/responses/{_ERRORS[status][0]}"} for status in codes},
-        },
+        "responses": read_outside({"200": _committed(read), **errors}),
     }
 
 
@@ -401,6 +407,6 @@ def _response(text: str, schema: Json) -> Json:
     header = {"description": "The request's id, for logs.", "schema": {"type": "string"}}
     return {
         "description": text,
-        "headers": {"Styx-Request-Id": header},
+        "headers": {"Styx-Request-Id": header, "Styx-Epoch": EPOCH_HEADER},
         "content": {"application/json": {"schema": schema}},
     }

@@ -13,6 +13,7 @@ import msgspec
 from styx.errors import LoadFailed, OutcomeUnknown, RequestRejected, StyxError
 from styx.messages import ReplyRecord
 from styx.model.entity_read import UNKNOWN_ENTITY, found_nothing
+from styx.protocol.reads import READ_PHASE
 from styx.values.codec import ext_hook
 
 RETRY_AFTER_SECONDS: Final = 1
@@ -22,6 +23,9 @@ REJECTED: Final = RequestRejected.__name__
 STATUS_OF_CODE: Final = {
     "aborted": 409,
     "released": 410,
+    "snapshot_too_old": 410,
+    "not_read_only": 422,
+    "too_stale": 503,
     "unknown_operator": 404,
     "unknown_function": 404,
     UNKNOWN_ENTITY: 404,
@@ -46,6 +50,7 @@ INTERNAL_STATUS: Final = 500
 
 JSON: Final = (b"content-type", b"application/json")
 NOT_CACHED: Final = (b"cache-control", b"no-store")
+EPOCH: Final = b"styx-epoch"
 _RETRY_AFTER: Final = (b"retry-after", b"%d" % RETRY_AFTER_SECONDS)
 _HEADERS: Final = {405: (JSON, (b"allow", b"POST")), 429: (JSON, _RETRY_AFTER), 503: (JSON, _RETRY_AFTER)}
 
@@ -66,12 +71,14 @@ def answer_of(record: ReplyRecord) -> Answer:
     if record.error is not None:
         return failure(*record.error, record=record)
     place = b'"transaction":{"id":%d,"epoch":%d,"phase":%d}}' % (record.tid, record.epoch, record.phase)
+    if record.phase == READ_PHASE:
+        place = b'"read":{"epoch":%d}}' % record.epoch
     try:
-        return Answer(200, b'{"result":%b,%b' % (result_json(record.result), place))
+        return Answer(200, b'{"result":%b,%b' % (result_json(record.result), place), (JSON, epoch_header(record)))
     except ResultNotJson as error:
         # The transaction has committed. A client that got a 5xx might repeat the request, and run it twice.
         why = _encode(f"the transaction committed, but its result cannot be written as JSON: {error}")
-        return Answer(200, b'{"result":null,"result_error":%b,%b' % (why, place))
+        return Answer(200, b'{"result":null,"result_error":%b,%b' % (why, place), (JSON, epoch_header(record)))
 
 
 def answer_of_read(record: ReplyRecord) -> Answer:
@@ -80,6 +87,11 @@ def answer_of_read(record: ReplyRecord) -> Answer:
     if error is not None and found_nothing(error[1]):
         return failure(UNKNOWN_ENTITY, error[1], error[2], record)
     return answer_of(record)
+
+
+def epoch_header(record: ReplyRecord) -> tuple[bytes, bytes]:
+    """The epoch of a reply, or at whose end a read has read: a client's token."""
+    return EPOCH, b"%d" % record.epoch
 
 
 class MethodNotAllowed(RequestRejected):
@@ -107,8 +119,11 @@ def failure(code: str, kind: str, message: str, record: ReplyRecord | None = Non
     content: dict[str, object] = {"error": {"code": code, "type": kind, "message": message}}
     if record is not None and record.tid:
         content["transaction"] = {"id": record.tid, "epoch": record.epoch, "phase": record.phase}
+    elif record is not None and record.phase == READ_PHASE:
+        content["read"] = {"epoch": record.epoch}
     status = STATUS_OF_CODE.get(code, INTERNAL_STATUS)
-    return Answer(status, _encode(content), _HEADERS.get(status, (JSON,)))
+    headers = _HEADERS.get(status, (JSON,))
+    return Answer(status, _encode(content), headers if record is None else (*headers, epoch_header(record)))
 
 
 def loaded(count: int) -> Answer:

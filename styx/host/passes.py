@@ -50,7 +50,7 @@ class Passes:
 
     `turn` is odd within a pass, and another number in each. `watchdog` watches the passes' thread, which made this;
     `place` and `busy` are as `Watched` and `Watchdog` take them. The last events go to the file `dump` if the engine
-    itself fails.
+    itself fails. `read` runs a slice of the reads outside the log, and returns whether there is more of them.
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class Passes:
         self._scheduled = False
         self._passing = False
         self._lags = False
+        self.read: Callable[[], bool] = _reads_nothing
         self.watchdog = Watchdog(Watched(worker, self, get_ident(), place), busy)
 
     def start(self, worker: Step, coordinator: Step | None = None, core: CoordinatorCore | None = None) -> None:
@@ -123,8 +124,9 @@ class Passes:
                 settle(self._events, self._log)
             lags = surroundings.flush() > LOG_BYTES_MAX
             settle(self._events, self._log)
+            reads_on = self.read()  # behind the last step: what this pass has closed can be read now
             if not self.stopped:
-                again = surroundings.after_pass()
+                again = surroundings.after_pass() or reads_on
                 if lags != self._lags:
                     self._lags = lags
                     self.to_worker(LogLags(lags))
@@ -181,3 +183,7 @@ def settle(events: deque[Item], log: EventLog) -> None:
 
 
 _PROCEED: Final = Proceed()
+
+
+def _reads_nothing() -> bool:
+    return False

@@ -35,6 +35,12 @@ PATCH_ROUNDS: Final = Family("styx_patch_rounds_total", "Rounds of lock phases i
 GIVEN_UP: Final = Family(
     "styx_given_up_transactions_total", "Transactions carried because calls between slots went on changing."
 )
+READS: Final = Family("styx_reads_total", "Reads outside the log that were asked for, by freshness.")
+READS_TOO_OLD: Final = Family("styx_reads_too_old_total", "Times that the epoch of a read was not kept any more.")
+READS_STALE: Final = Family("styx_reads_stale_total", "Reads refused because the newest state was too old for them.")
+VERSION_EPOCHS: Final = Family("styx_version_epochs", "Epochs whose overwritten states are kept for reads.")
+VERSION_STATES: Final = Family("styx_version_states", "Overwritten states that are kept for reads.")
+VERSION_BYTES: Final = Family("styx_version_bytes", "Bytes of these states, and of their keys about.")
 EPOCHS: Final = Family("styx_epochs_total", "Epochs ended since the start, replayed ones included.")
 POISON: Final = Family("styx_poison_records_total", "Request records skipped as undecodable.")
 UNFINISHED: Final = Family("styx_unfinished", "Transactions in an epoch, carried, or waiting for an external call.")

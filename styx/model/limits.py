@@ -94,6 +94,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """External calls one transaction may make, including those of attempts whose arguments changed."""
     parked_max: int = 1_000
     """Transactions per slot that wait for an external call at once."""
+    versions_max: int = 16
+    """Epochs whose overwritten states one worker keeps for readers outside the log, once there are any."""
+    version_bytes_max: int = 64 * MIB
+    """Bytes of these states on one worker; what the last epoch has overwritten comes on top."""
     function_seconds_max: float = FUNCTION_SECONDS_DEFAULT
     """How long one function may run without coming back to the engine, by awaiting a call or by ending; then it is
     interrupted.

@@ -165,8 +165,8 @@ def decode_outcome(data: bytes) -> ExternalOutcome:
 WorkerMessage = Call | Result | Ack | Drop | ExternalDone | Patch
 
 
-class Frame(msgspec.Struct, array_like=True, gc=False):
-    """Everything one worker has for one peer after one pass of its loop, in sending order."""
+class Frame(msgspec.Struct, array_like=True, tag=1, gc=False):
+    """Everything of the protocol that one worker has for one peer after one pass of its loop, in sending order."""
 
     generation: int
     epoch: int

@@ -12,6 +12,7 @@ from styx.relational.index_range import TableIndex
 from styx.state.due_calls import DueCalls
 from styx.state.emissions import Emission, EmissionTable
 from styx.state.table import NEWEST, Changes, Table, without_deleted
+from styx.state.versions import TableVersions, Versions
 
 IDEMPOTENCY_TABLE: Final = "\0idempotency"
 """Pseudo-operator whose entries are remembered replies; a real operator's name cannot start with NUL."""
@@ -29,6 +30,7 @@ class SlotState:
     when there is one. `uploading` are the changes that a snapshot
     under way has taken. `emitted` is what commits have written to the tables of events, in any order: whoever hands it
     on empties the list. `converted`: what was loaded is not what the snapshot has, so the next one must have all of it.
+    `versions` keep what commits overwrite, None as long as nobody reads earlier epochs.
     """
 
     __slots__ = (
@@ -41,6 +43,7 @@ class SlotState:
         "emitted",
         "tables",
         "uploading",
+        "versions",
     )
 
     def __init__(self, tables: dict[str, Table] | None = None) -> None:
@@ -52,6 +55,7 @@ class SlotState:
         self.due_calls: DueCalls | None = None
         self.agenda_begins: Callable[[], None] | None = None
         self.emitted: list[Emission] = []
+        self.versions: Versions | None = None
         self._emissions: dict[str, EmissionTable] = {}
 
     def table(self, operator: str) -> Table:
@@ -61,6 +65,8 @@ class SlotState:
             return self._table_of_events(operator)
         if table is None:
             table = self.tables[operator] = Table({}, -1)
+            if self.versions is not None and operator != IDEMPOTENCY_TABLE:
+                table.versions = TableVersions(self.versions)
             if holds_agenda(operator):
                 self._order_calls()
             if self._declared:
@@ -73,6 +79,14 @@ class SlotState:
         if table is None:
             table = self._emissions[name] = EmissionTable(owner_of(name), self.emitted)
         return table
+
+    def keep_versions(self, versions: Versions | None) -> None:
+        """From here on, what commits overwrite is kept in `versions`. None: nothing is kept, and what was is void."""
+        self.versions = versions
+        for name, table in self.tables.items():
+            table.versions = None
+            if versions is not None and name != IDEMPOTENCY_TABLE:  # no function reads that one
+                table.versions = TableVersions(versions)
 
     def declare(self, declared: Declared, n_slots: int) -> None:
         """The indexes that queries may ask for; those of other versions of the app are dropped."""
@@ -120,6 +134,7 @@ class SlotState:
     def as_stored(self) -> None:
         """A generation begins with it: nothing has changed since the snapshot."""
         self.uploading = None
+        self.keep_versions(None)
         for table in self.tables.values():
             table.take_changes()
         self.emitted.clear()

@@ -15,6 +15,7 @@ from typing import Any, Final
 from styx.relational.index_range import Group, RowKey, TableIndex
 from styx.state.entity_keys import EntityKeys
 from styx.state.sorted_index import Entry, SortedIndex
+from styx.state.versions import Images, TableVersions
 
 Entries = dict[Any, bytes]
 """Encoded states by key."""
@@ -41,10 +42,11 @@ class Table:
     """`epoch` is the last one with a commit here; what was loaded has the snapshot's. `told`, if there is one, is told
     of each write behind it.
 
-    One version is kept: a read of an epoch before the last commit is an `AssertionError`.
+    A read of an epoch before the last commit is an `AssertionError`, but by `value_at` and `images_behind`, as far as
+    there are `versions`.
     """
 
-    __slots__ = ("_changes", "_declared", "_entries", "_indexes", "_keys", "_n_slots", "epoch", "told")
+    __slots__ = ("_changes", "_declared", "_entries", "_indexes", "_keys", "_n_slots", "epoch", "told", "versions")
 
     def __init__(self, entries: Entries, epoch: int) -> None:
         """The dictionary is the table's from here on."""
@@ -56,6 +58,7 @@ class Table:
         self._keys: EntityKeys | None = None
         self._indexes: dict[TableIndex, SortedIndex] = {}
         self.told: Told | None = None
+        self.versions: TableVersions | None = None
 
     def __len__(self) -> int:
         """How many entities have a state."""
@@ -75,6 +78,26 @@ class Table:
         """All states at the end of `epoch`, to be read only, as long as nothing behind it is committed."""
         assert self.epoch <= epoch, "a read of an epoch that later commits have changed"
         return MappingProxyType(self._entries)
+
+    # Reads of earlier epochs, as far as versions are kept ---------------------------------------------------------
+
+    def value_at(self, epoch: int, key: Any) -> bytes | None:
+        """One state at the end of `epoch`, which may be an earlier one than that of the last commit."""
+        if self.epoch <= epoch:
+            return self._entries.get(key)
+        versions = self.versions
+        assert versions is not None, "a read of an earlier epoch, and no versions are kept"
+        return versions.value_at(epoch, key, self._entries)
+
+    def images_behind(self, epoch: int) -> list[Images]:
+        """What commits after `epoch` have overwritten, the newest ones first: laid over the table, one behind the
+        other, they make the state at the end of `epoch`.
+        """
+        if self.epoch <= epoch:
+            return []
+        versions = self.versions
+        assert versions is not None, "a read of an earlier epoch, and no versions are kept"
+        return versions.behind(epoch)
 
     # Indexes of a table of rows. They are kept up by commits, and are in no snapshot. ----------------------------
 
@@ -211,6 +234,9 @@ class Table:
         """Commits one state."""
         assert self.epoch <= epoch, "a commit to an epoch behind the last one"
         self.epoch = epoch
+        versions = self.versions
+        if versions is not None:
+            versions.keep(epoch, key, self._entries.get(key))
         grown = self._move(key, value) if self._keys is not None or self._indexes else None
         self._changes[key] = value
         if value is None:
@@ -226,6 +252,10 @@ class Table:
         """Commits many states at once."""
         assert self.epoch <= epoch, "a commit to an epoch behind the last one"
         self.epoch = epoch
+        versions = self.versions
+        if versions is not None:
+            for key in writes:
+                versions.keep(epoch, key, self._entries.get(key))
         grown: list[Group] = []
         if self._keys is not None or self._indexes:
             for key, value in writes.items():

@@ -27,6 +27,7 @@ from styx.model.partitioning import Key
 from styx.model.sequence import decode_number
 from styx.model.table_names import holds_agenda, holds_dead, holds_sequences
 from styx.state.due_calls import TOGETHER_MAX
+from styx.testing.reads import ReadChecks, ReadSeen, WrongRead
 from styx.testing.serial import Entity, ExternalResult, MissingExternal, Place, SerialReference, State
 from styx.values.codec import decode_plain, shown
 
@@ -96,6 +97,7 @@ def check_history(
     versions: Mapping[int, App] | None = None,
     complete: bool = False,
     around: Callable[[bool], AbstractContextManager[object]] = nullcontext,
+    reads: Iterable[ReadSeen] = (),
 ) -> HistoryReport:
     """Checks a whole history from `initial_state` (default: empty) on; `complete` also asks for a reply to
     each request.
@@ -106,13 +108,13 @@ def check_history(
     logged results of external functions by key; an abort that needs one that is missing is counted as
     unverified. `versions` are those of the app by the first epoch that ran on them, where it was replaced. `around` is
     entered for each transaction that runs, and told whether its reply says that it ran too long: for an app of tests
-    that asks whether it does.
+    that asks whether it does. `reads` are those outside the log.
 
     Raises `SerializabilityViolation` with the first difference in serial order.
     """
     reference = SerialReference(app, limits, n_slots, externals)
     reference.begin_with(initial_state or {})
-    history = _History(app, requests, list(replies), versions, around)
+    history = _History(app, requests, list(replies), versions, around, ReadChecks(reads))
     report = history.replay(reference)
     if final_state is not None and final_state != reference.state:
         raise SerializabilityViolation(history.explain_state(reference, final_state, initial_state or {}))
@@ -131,8 +133,10 @@ class _History:
         replies: list[ReplyRecord],
         versions: Mapping[int, App] | None,
         around: Callable[[bool], AbstractContextManager[object]],
+        reads: ReadChecks,
     ) -> None:
         self.app = app
+        self._reads = reads
         self._around = around
         self._versions = versions or {}
         self._begun = -1
@@ -163,6 +167,7 @@ class _History:
         initial = dict(reference.state)
         committed = aborted = rejected = unverified = 0
         for index, reply in enumerate(self.order):
+            self._check_reads(reference, reply.epoch)
             try:
                 expected = self._run(reference, reply)
             except MissingExternal:
@@ -187,6 +192,7 @@ class _History:
                 aborted += 1
             else:
                 rejected += 1
+        self._check_reads(reference, None)
         self._begin_versions(reference, max(self._versions, default=-1))
         self._check_repetitions()
         self._check_once()
@@ -201,6 +207,12 @@ class _History:
             state_hash=state_hash(reference.state),
             emitted=reference.emitted,
         )
+
+    def _check_reads(self, reference: SerialReference, epoch: int | None) -> None:
+        try:
+            self._reads.before(reference, epoch)
+        except WrongRead as error:
+            raise SerializabilityViolation(str(error)) from None
 
     def _check_phase(self, reply: ReplyRecord, read_only: bool | None) -> None:
         if read_only and reply.phase != READ_ONLY_PHASE:

@@ -61,6 +61,11 @@ class Connection(asyncio.Protocol):
         """Whether it is lost or being closed; nothing can be sent any more."""
         return self._reason is not None
 
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes that wait for the network: many if the peer does not read."""
+        return self._part_bytes + (0 if self._reason is not None else self._transport.get_write_buffer_size())
+
     def start(
         self,
         on_frames: Callable[[Connection, list[bytes]], None],

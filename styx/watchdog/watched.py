@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from styx.model.limits import Limits
+from styx.protocol.reads import READ_NUMBERS
 from styx.sequencer.sequencer import slot_of
 from styx.worker.events import Step
 from styx.worker.invocation import Invocation, Running
@@ -61,6 +62,8 @@ class Watched:
     def way_out(self, invocation: Invocation) -> str:
         """The advice about a function that cannot be ended. Requests of other workers are not known here."""
         tid = invocation._env.tid
+        if tid >= READ_NUMBERS:
+            return ". It is of a read outside the log"
         root = self.worker.executor.roots.get(tid)
         if root is None:
             slot = slot_of(tid, self.worker.n_slots)

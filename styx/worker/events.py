@@ -174,6 +174,14 @@ class RepliesDurable:
 
 
 @dataclass(slots=True)
+class EpochWanted:
+    """Begin an epoch up to this one as soon as none is open, with whatever there is: somebody waits for its record."""
+
+    generation: int
+    epoch: int
+
+
+@dataclass(slots=True)
 class ExternalAppended:
     """The answer to `AppendExternal`: the record is durable. Of several outcomes of one call, it has the
     log's first.
@@ -207,6 +215,7 @@ Event = (
     | StateUnusable
     | SlotPartsStored
     | RepliesDurable
+    | EpochWanted
     | ExternalAppended
     | ExternalReturned
 )

@@ -15,6 +15,7 @@ from styx.protocol.messages import NOTHING, Mark, Reached, Recover
 from styx.schema.cron_entries import has_crons
 from styx.sequencer.epoch_record import EpochPlan
 from styx.state.slot_state import Declared, SlotState
+from styx.state.versions import Versions
 from styx.worker.emissions import Emissions
 from styx.worker.event_marks import EventMarks
 from styx.worker.events import Converting, Effect, LoadState, SlotPartsStored, StateLoaded
@@ -32,11 +33,13 @@ class Generation:
 
     `epoch` is the open epoch, or the last one that closed. `counter` is the TID counter of all slots at the start of
     the next epoch. `plans` are the recorded epochs to replay, by number; `recorded_until` is the last of them, or -1.
-    `answered` says how far the replies in the log reach. `joined` is the last epoch that the coordinator wants begun.
+    `answered` says how far the replies in the log reach. `joined` is the last epoch that the coordinator wants begun,
+    `wanted` the last one that a read waits for, and `durable` the last one of which a record has become durable.
     `early` holds messages of peers to epochs that are not open here yet. `ended` counts ended transactions. `alone`
     says that there is no other worker. Two fields belong to the snapshot under way: `stored`, its parts in the store,
     and `replies_durable`, the last epoch whose replies are all durable. `externals` are the external calls under way.
-    `marks` are those in the logs of events, None if the app has no events.
+    `marks` are those in the logs of events, None if the app has no events. `versions` are what reads outside the log
+    need of earlier epochs.
     """
 
     def __init__(
@@ -65,6 +68,9 @@ class Generation:
         self.stored: SlotPartsStored | None = None
         self.replies_durable = -1
         self.externals = ExternalCalls(number)
+        self.wanted = -1
+        self.durable = -1
+        self.versions = Versions(limits.versions_max, limits.version_bytes_max)
 
     def load(self, loaded: StateLoaded, held: Mapping[int, SlotState]) -> None:
         """Takes the loaded slots; `held` has the state of the slots that the worker has kept in memory."""

@@ -18,10 +18,11 @@ from styx.worker.cuts import contradiction
 from styx.worker.executor import Executor
 from styx.worker.footprint import Footprint
 from styx.worker.local_cells import LocalCells
-from styx.worker.local_run import Ended, LeftSlot, LocalRun
+from styx.worker.local_run import LeftSlot, LocalRun
 from styx.worker.notes import Notes
 from styx.worker.own_variables import OwnVariables
 from styx.worker.root import RootTransaction
+from styx.worker.serial_run import Ended
 
 Left = dict[tuple[str, str], int]
 """How many transactions have left their slot, by (operator, function)."""

@@ -186,6 +186,14 @@ class Notes:
                 footprint.lines.cut(failure.place)
             self._ended(footprint, failure is not None, raised if counts else None)
 
+    def at_read_end(self, footprint: Footprint, failure: Failure | None, epoch: int) -> None:
+        """Takes the end of a read outside the log, or of a part of one: it has read at the end of `epoch`."""
+        raised = footprint.raised
+        counts = raised is not None and failure is not None and raised.failure.place == failure.place
+        open_epoch, answered, self._epoch, self._answered = self._epoch, self._answered, epoch, None
+        self._ended(footprint, failure is not None, raised if counts else None)
+        self._epoch, self._answered = open_epoch, answered
+
     def _ended(self, footprint: Footprint, aborted: bool, raised: Raised | None) -> None:
         tid, epoch, answered = footprint.tid, self._epoch, self._answered
         if answered is not None and tid in answered:

@@ -35,6 +35,7 @@ from styx.worker.events import (
     ClockTold,
     CoordinatorSaid,
     Effect,
+    EpochWanted,
     Event,
     ExternalAppended,
     ExternalReturned,
@@ -116,6 +117,11 @@ class Worker:
     def generation(self) -> int:
         """The present generation's number, -1 before the first."""
         return self._generation.number
+
+    @property
+    def generation_data(self) -> Generation:
+        """What the worker has in the present generation."""
+        return self._generation
 
     @property
     def epoch(self) -> int:
@@ -289,6 +295,7 @@ class Worker:
     def _take_answer(self, event: Event) -> None:
         if isinstance(event, RecordDurable):
             if self._open is not None and event.epoch == self._open.number:
+                self._generation.durable = event.epoch
                 self._open.durable()
         elif isinstance(event, StateLoaded):
             self._load(event)
@@ -302,6 +309,8 @@ class Worker:
         elif isinstance(event, RepliesDurable):
             self._generation.replies_durable = event.epoch
             self._tell_stored()
+        elif isinstance(event, EpochWanted):
+            self._generation.wanted = max(self._generation.wanted, event.epoch)
         elif isinstance(event, ExternalAppended):
             self._effects.extend(self._generation.externals.appended(event.key, event.outcome))
             self._tell_ended_calls()
@@ -432,7 +441,7 @@ class Worker:
             if not generation.intake.can_replay(plan):
                 return
             assert plan.counter == generation.counter, "a replayed epoch starts at another TID counter than recorded"
-        elif not generation.intake.has_work and generation.joined < epoch:
+        elif not generation.intake.has_work and generation.joined < epoch and generation.wanted < epoch:
             return
         self._held, self._held_at = {}, None
         generation.epoch = epoch

@@ -7,19 +7,25 @@ from typing import get_args
 import msgspec
 
 from styx.cluster import wire
-from styx.protocol import messages
+from styx.protocol import frames, messages, reads
+from styx.protocol.frames import WorkerMessage
+from styx.protocol.reads import FromGateway, PartEnded
 
 HEARD = {
     "worker": wire.WorkerHears,
     "coordinator": wire.CoordinatorHears,
     "gateway": wire.GatewayHears,
     "operator": wire.OperatorHears,
+    "peer": wire.PeerHears,
+    "worker that is asked to read": FromGateway,
 }
 
 
 def test_each_message_is_heard_by_somebody() -> None:
-    tagged = {each for module in (wire, messages) for each in vars(module).values() if _is_message(each)}
-    assert tagged == {each for hears in HEARD.values() for each in get_args(hears) or (hears,)}
+    modules = (wire, messages, frames, reads)
+    tagged = {each for module in modules for each in vars(module).values() if _is_message(each)}
+    within = {*get_args(WorkerMessage), *get_args(PartEnded)}
+    assert tagged == within | {each for hears in HEARD.values() for each in get_args(hears) or (hears,)}
 
 
 def _is_message(value: object) -> bool:

@@ -14,6 +14,7 @@ from styx import App, Context, Limits, Operator
 from styx.errors import InTransactionError, describe
 from styx.messages import ReplyRecord, Request, decode_request
 from styx.model.event_seen import EventLog
+from styx.model.freshness import Freshness
 from styx.model.function_spec import READ_FUNCTION
 from styx.model.request import AppRouter, Placed, RequestMaker
 
@@ -133,6 +134,9 @@ class FakeEngine:
         else:
             self.held.append(waiting)
         return self._answer(decoded, waiting)
+
+    def read(self, request: Placed, freshness: Freshness) -> Awaitable[ReplyRecord]:
+        raise AssertionError("reads outside the log have a real engine")
 
     def hold(self) -> None:
         """From now on requests wait for `release`."""

@@ -10,7 +10,17 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize(
-    "header", ["Idempotency-Key: a", "Styx-Timeout: 1", "Styx-Key-Type: str", "Content-Type: application/json"]
+    "header",
+    [
+        "Idempotency-Key: a",
+        "Styx-Timeout: 1",
+        "Styx-Key-Type: str",
+        "Content-Type: application/json",
+        "Styx-Freshness: strict",
+        "Styx-At: 1",
+        "Styx-Epoch: 1",
+        "Styx-Max-Staleness: 1",
+    ],
 )
 async def test_refused(gateway: Gateway, engine: FakeEngine, header: str) -> None:
     peer = Peer(gateway, room_of())

@@ -11,7 +11,7 @@ from proof.random_requests import Profile
 from proof.simulation.plan import Fault
 from styx.sequencer import epoch_record
 from styx.snapshot import load as recovery
-from styx.worker import cuts, epoch, local_cells, local_phase, local_run
+from styx.worker import cuts, epoch, local_cells, local_phase, local_run, serial_run
 from styx.worker.intake import Intake
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation, assert_caught
@@ -83,7 +83,7 @@ def what_left_its_slot_keeps_its_writes(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_raised_keeps_its_writes(patch: pytest.MonkeyPatch) -> None:
-    _keeps_writes_of(patch, local_run.Ended)
+    _keeps_writes_of(patch, serial_run.Ended)
 
 
 def phase_3_is_not_in_tid_order(patch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,7 @@ from styx.cluster.wire import (
     Heartbeat,
     Leave,
     Offer,
+    Owners,
     Released,
     Rollback,
     Scale,
@@ -211,6 +212,14 @@ class CoordinatorSession:
             self.snapshots.completed(time.monotonic())
         if self.core.phase is Phase.RUNNING and before.phase is not Phase.RUNNING:
             self._tell_of_generation(self.core.replayed - before.replayed)
+            for gateway in self.links.gateways.values():
+                gateway.send(encode(self._owners()))
+
+    def _owners(self) -> Owners:
+        """What gateways hear when a generation begins to run, and when they come."""
+        core = self.core
+        addresses = {worker: core.membership.addresses[worker] for worker in sorted(core.membership.members)}
+        return Owners(core.generation, core.owners, addresses)
 
     def _tell_of_generation(self, replayed: int) -> None:
         core = self.core
@@ -401,6 +410,8 @@ class CoordinatorSession:
         gateway.send(encode(Serve(self.deployment)))
         if effect.package is not None:
             gateway.send(encode(Code(effect.version, effect.package.content)))
+        if self.core.phase is Phase.RUNNING:
+            gateway.send(encode(self._owners()))
 
     def announce(self, effect: control.Announce) -> None:
         """As `Connections.announce`."""

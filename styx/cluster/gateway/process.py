@@ -3,7 +3,7 @@
 An engine for the HTTP gateway. It starts before it knows which app to serve, and goes on with the last app while the
 coordinator is away. It refuses requests if the coordinator is of a release with another version of the protocol,
 because that release's workers might misread them. Requests never pass the coordinator: the worker that owns their slot
-reads them from Kafka.
+reads them from Kafka. Reads outside the log go to that worker directly.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from prometheus_client.core import Metric
 
 from styx.client.kafka.events import KafkaEvents
 from styx.client.kafka.requester import RequestCounters, Requester
+from styx.cluster.gateway.reads import ClusterReads
 from styx.cluster.reaching import reach_coordinator
-from styx.cluster.wire import GATEWAY, INGEST_FACT, Code, Deployment, Serve, gateway_hears
+from styx.cluster.wire import GATEWAY, INGEST_FACT, Code, Deployment, Owners, Serve, gateway_hears
 from styx.deployment.package import unpack
 from styx.errors import ConfigurationError, NotSent, RequestRejected
 from styx.kafka.address import KafkaAddress
@@ -29,7 +30,8 @@ from styx.messages import ReplyRecord
 from styx.metrics import families
 from styx.metrics.exposition import Exposition, counter, counters, gauge, histogram
 from styx.model.app import App
-from styx.model.limits import Limits
+from styx.model.freshness import Freshness
+from styx.model.limits import Limits, peer_silence_seconds
 from styx.model.operator import Operator
 from styx.model.request import AppRouter, Placed, RequestMaker
 from styx.transport import Connection, Hello, Refused, Security
@@ -80,6 +82,8 @@ class GatewayProcess:
             incarnation=secrets.token_hex(INCARNATION_BYTES),
             facts={} if serves else {INGEST_FACT: ""},
         )
+        silence_s = lambda: peer_silence_seconds(self.limits)  # noqa: E731 - it fits a line
+        self._reads = ClusterReads(security, self._hello, lambda: self.limits, silence_s)
         self._deployment: Deployment | None = None
         self.maker: RequestMaker
         self._requester: Requester | None = None
@@ -116,7 +120,8 @@ class GatewayProcess:
             await asyncio.sleep(RECONNECT_SECONDS)
 
     async def close(self) -> None:
-        """Disconnects from Kafka; requests under way may still commit."""
+        """Disconnects from Kafka and the workers; requests under way may still commit."""
+        self._reads.close()
         if self._requester is not None:
             await self._requester.close()
 
@@ -153,6 +158,14 @@ class GatewayProcess:
         if self._other_release is not None:
             raise NotSent(f"{self._other_release}; nothing was sent, try again soon")
         return self._requester.submit(request, raw=True)
+
+    def read(self, request: Placed, freshness: Freshness) -> Awaitable[ReplyRecord]:
+        """As `Engine.read`: the worker that owns the slot reads."""
+        if self._requester is None:
+            raise NotSent(f"{self._waits_for}; nothing was sent, try again soon")
+        if self._other_release is not None:
+            raise NotSent(f"{self._other_release}; nothing was sent, try again soon")
+        return self._reads.read(request, freshness)
 
     @property
     def events(self) -> KafkaEvents:
@@ -198,6 +211,8 @@ class GatewayProcess:
         message = gateway_hears.decode(payload)
         if isinstance(message, Serve):
             self._take_deployment(message.deployment)
+        elif isinstance(message, Owners):
+            self._reads.owners(message)
         else:
             await self._take_code(message)
 

@@ -154,8 +154,10 @@ class Generation:
 
     def record(self, effect: AppendEpochRecord | AppendVerdicts, durable: Callable[[], None]) -> None:
         """As `WorkerJournal.record`."""
+        proved: Callable[[], None] | None = None
         if isinstance(effect, AppendEpochRecord):
             self.gate.epoch_began()
+            proved = self._session.reads.recorded(effect.epoch)
 
         def appended(future: asyncio.Future[int]) -> None:
             if future.cancelled():
@@ -165,6 +167,8 @@ class Generation:
                 self._session.broken(self, -1, f"an epoch record cannot be appended: {error}")
                 return
             self._epochs_end = future.result()
+            if proved is not None:
+                proved()
             durable()
 
         topic = self._session.node.topics.epochs

@@ -37,8 +37,8 @@ class Unreachable(OSError):
 
 
 class Peers:
-    """The connections of one worker. `arrived(payloads)` gets frames, in each peer's order. `lost(peer, reason)` is
-    called once if a member's connection is lost.
+    """The connections of one worker. `arrived(peer, payloads)` gets messages, in each peer's order. `lost(peer,
+    reason)` is called once if a member's connection is lost.
 
     A peer that is silent for longer than `silence_seconds` is lost. The time is long, because a function may hold up
     the peer. The coordinator decides whether a worker lives, and the operating system notices dead connections.
@@ -48,7 +48,7 @@ class Peers:
         self,
         security: Security,
         hello: Callable[[int], Hello],
-        arrived: Callable[[list[bytes]], None],
+        arrived: Callable[[int, list[bytes]], None],
         lost: Callable[[int, str], None],
         silence_seconds: float,
     ) -> None:
@@ -89,7 +89,7 @@ class Peers:
             raise Unreachable(number, f"it did not connect within {CONNECT_SECONDS_MAX:g} s")
 
     def send(self, peer: int, payload: bytes) -> None:
-        """Sends a frame. Does nothing if the connection is lost, because `lost` has been called already."""
+        """Sends a message. Does nothing if the connection is lost, because `lost` has been called already."""
         connection = self._connections.get(peer)
         if connection is not None:
             connection.send(payload)
@@ -126,7 +126,7 @@ class Peers:
             before.abort("the worker has connected anew")
             self._report(number, before, "it has connected anew")
         connection.start(
-            lambda _, payloads: self._arrived(payloads),
+            lambda _, payloads: self._arrived(number, payloads),
             lambda which, reason: self._gone(number, which, reason),
             ping_seconds=PING_SECONDS,
             silence_seconds=self._silence_seconds,

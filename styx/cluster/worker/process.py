@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from styx.cluster.options import ProcessOptions
 from styx.cluster.reaching import reach_coordinator
-from styx.cluster.wire import Offer, TurnedAway, Welcome, encode, worker_hears
+from styx.cluster.wire import GATEWAY, Offer, TurnedAway, Welcome, encode, worker_hears
 from styx.cluster.worker.metrics import exposition
 from styx.cluster.worker.node import Node, OwnApp
 from styx.cluster.worker.session import WorkerSession
@@ -108,6 +108,8 @@ class WorkerProcess:
     def _accept(self, connection: Connection) -> None:
         if self.session is None:
             connection.abort("this worker is not registered yet")
+        elif connection.peer.role == GATEWAY:
+            self.session.reads.accept(connection)
         else:
             self.session.peers.accept(connection)
 

@@ -14,8 +14,6 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-import msgspec
-
 from styx.cluster.wire import (
     HEARTBEATS_PER_SILENCE,
     Code,
@@ -27,6 +25,7 @@ from styx.cluster.wire import (
     TurnedAway,
     Welcome,
     encode,
+    peer_hears,
     worker_hears,
 )
 from styx.cluster.worker.check_pace import CheckPace
@@ -35,6 +34,7 @@ from styx.cluster.worker.generation import Generation
 from styx.cluster.worker.lifeline import Lifeline
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.peers import Peers
+from styx.cluster.worker.reading import WorkerReads
 from styx.cluster.worker.recovery import ReplayWatch
 from styx.host.alarm import Alarm, wall_clock_us
 from styx.host.event_dump import temporary_path
@@ -66,7 +66,7 @@ _WAITS: Final = "it waits for its share of the slots"
 _TAKES_PART: Final = "it takes part"
 _STANDS_BY: Final = "it stands by"
 
-_decode_frame = msgspec.msgpack.Decoder(Frame).decode
+_decode = peer_hears.decode
 _log = logging.getLogger("styx.worker")
 
 
@@ -113,6 +113,8 @@ class WorkerSession:
             self.core, self, f" --coordinator {node.coordinator}", busy, temporary_path(deployment.app)
         )
         self.give = self._passes.to_worker
+        self.reads = WorkerReads(self.core, self.peers, node.reports, self.give, self._passes.wake, silence_s)
+        self._passes.read = self.reads.run
         self._pace = CheckPace(self.core, self.give)
         self._timed = TimedSteps(self.core, self._watch, self._pace.took)
         self._passes.start(self._step)
@@ -144,6 +146,7 @@ class WorkerSession:
         self._pace.stop()
         if self.generation is not None:
             self.generation.end()
+        self.reads.close()
         self.peers.close()
         self._link.abort("the worker's registration is over")
         # The session is part of reference circles, and the garbage collector of this process hardly ever runs.
@@ -230,14 +233,17 @@ class WorkerSession:
             self.core.offer_app(message.version, self._apps[message.version])
         self._passes.to_worker(CoordinatorSaid(message))
 
-    def _frames(self, payloads: list[bytes]) -> None:
+    def _frames(self, peer: int, payloads: list[bytes]) -> None:
         watch, counters = self._watch, self.node.counters
         started_s = watch.clock() if watch.sampling else 0.0
         for payload in payloads:
-            frame = _decode_frame(payload)
-            counters.messages_received += len(frame.messages)
+            frame = _decode(payload)
             counters.bytes_received += len(payload)
-            self._passes.to_worker(FrameArrived(frame), len(payload))
+            if isinstance(frame, Frame):
+                counters.messages_received += len(frame.messages)
+                self._passes.to_worker(FrameArrived(frame), len(payload))
+            else:
+                self.reads.hear_peer(peer, frame)
         counters.frames_received += len(payloads)
         if watch.sampling:
             watch.breakdown.moved(watch.clock() - started_s)
@@ -256,6 +262,7 @@ class WorkerSession:
             self._link.send(encode(Broken(generation.number, peer, reason)))
 
     def _peer_lost(self, peer: int, reason: str) -> None:
+        self.reads.peer_lost(peer)
         generation = self.generation
         if generation is not None and generation.connected:
             # If the peer is dead, the coordinator notices by itself, and one new generation is enough.

@@ -1,0 +1,134 @@
+"""Reads outside the log in an embedded engine: those that wait for their end, and the slice of them in each pass.
+
+All slots are here, so a read never asks another worker. The engine holds the lock of its data, so nobody else has
+answered anything: `answered_epoch` is the fence of a strict read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from styx.errors import RequestRejected, StyxError
+from styx.host.waiters import IN_FLIGHT_BYTES_MAX, fail
+from styx.messages import ReplyRecord, decode_request
+from styx.model.freshness import AT, LATEST, LEVELS, Freshness
+from styx.model.request import Placed
+from styx.protocol.reads import READ_NUMBERS, READ_PHASE, PartReturned
+from styx.reports.function_reports import FunctionReports
+from styx.worker.reads import ReadEnded, Reads, ReadWanted, answered_epoch, closed_epoch, least_epoch
+from styx.worker.worker import Worker
+
+_NUMBER_BITS: Final = 62
+
+
+class EngineReads:
+    """The reads of one engine. `now_us` is its clock, `wake` lets a pass begin soon.
+
+    `asked` counts reads by freshness, `stale` those that were refused for the age of the state.
+    """
+
+    def __init__(
+        self, worker: Worker, reports: FunctionReports, now_us: Callable[[], int], wake: Callable[[], None]
+    ) -> None:
+        self.asked = dict.fromkeys((*LEVELS, AT), 0)
+        self.stale = 0
+        self._loop = asyncio.get_running_loop()
+        self._worker = worker
+        self._reports = reports
+        self._now_us = now_us
+        self._wake = wake
+        self._reads = Reads(worker)
+        self._waiting: dict[int, tuple[str, asyncio.Future[ReplyRecord], int]] = {}
+        self._bytes = 0
+        self._next = 0
+        self._begun = worker.epoch
+        self._begun_s = 0.0
+
+    @property
+    def too_old(self) -> int:
+        """How often versions have not reached the epoch of a read."""
+        return self._reads.too_old
+
+    @property
+    def answered(self) -> int:
+        """The last epoch of which a reply can have left: a token for all that this process was answered."""
+        return answered_epoch(self._worker)
+
+    def submit(self, request: Placed, freshness: Freshness) -> asyncio.Future[ReplyRecord]:
+        """The future gives the read's reply: `epoch` is the one at whose end it has read. Cancelling it ends the read.
+
+        Raises `RequestRejected`: `overloaded`, or `too_stale`.
+        """
+        waiting = self._waiting
+        if len(waiting) >= self._worker.limits.in_flight_max or self._bytes >= IN_FLIGHT_BYTES_MAX:
+            raise RequestRejected("overloaded", f"{len(waiting)} reads are in flight; try again soon")
+        self.asked[freshness.level] += 1
+        if freshness.level == LATEST and freshness.max_staleness_s is not None:
+            self._check_age(freshness.max_staleness_s)
+        at_least = least_epoch(self._worker, freshness)
+        self._next += 1
+        its_id, number = self._next, READ_NUMBERS | secrets.randbits(_NUMBER_BITS)
+        future: asyncio.Future[ReplyRecord] = self._loop.create_future()
+        waiting[its_id] = (request.request_id, future, len(request.payload))
+        self._bytes += len(request.payload)
+        asked = decode_request(request.payload)
+        self._reads.ask(ReadWanted(its_id, asked, number, self._now_us(), at_least, freshness.at))
+        future.add_done_callback(partial(self._left, its_id))
+        self._wake()
+        return future
+
+    def run(self) -> bool:
+        """Runs a slice, in a pass, behind the steps of the protocol; whether there is more to run."""
+        worker, reads = self._worker, self._reads
+        if worker.epoch != self._begun:
+            self._begun, self._begun_s = worker.epoch, self._loop.time()
+        if not self._waiting or not reads.runnable:
+            return False
+        for ended in reads.run(worker.limits.slice_invocations):
+            assert isinstance(ended, ReadEnded), "a slot is not here"
+            self._end(ended)
+        if not self._reports.notes.empty:
+            self._reports.take()
+        return reads.runnable
+
+    def end(self, error: Callable[[], StyxError]) -> None:
+        """Nobody is answered any more."""
+        waiting, self._waiting = self._waiting, {}
+        for _, future, _ in waiting.values():
+            fail(future, error())
+
+    def _check_age(self, seconds: float) -> None:
+        """A state is the newest one until the next epoch begins, whose transactions may be what is missing in it."""
+        if closed_epoch(self._worker) >= self._worker.epoch:
+            return
+        age_s = self._loop.time() - self._begun_s
+        if age_s > seconds:
+            self.stale += 1
+            raise RequestRejected(
+                "too_stale",
+                f"the newest state is {age_s:.3f} s old, because an epoch takes that long; {seconds:g} s are allowed: "
+                "ask again, or allow more",
+            )
+
+    def _end(self, ended: ReadEnded) -> None:
+        waiter = self._waiting.get(ended.id)
+        if waiter is None or waiter[1].done():
+            return
+        request_id, future, _ = waiter
+        end = ended.end
+        if isinstance(end, PartReturned):
+            future.set_result(ReplyRecord(request_id, 0, 0, ended.epoch, READ_PHASE, end.value or b""))
+        else:
+            error = (end.code, end.kind, end.message)
+            future.set_result(ReplyRecord(request_id, 0, 0, ended.epoch, READ_PHASE, b"", error))
+
+    def _left(self, its_id: int, future: asyncio.Future[ReplyRecord]) -> None:
+        waiter = self._waiting.pop(its_id, None)
+        if waiter is not None:
+            self._bytes -= waiter[2]
+            if future.cancelled():
+                self._reads.cancel(its_id)

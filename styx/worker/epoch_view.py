@@ -1,0 +1,117 @@
+"""What a read outside the log sees: the state of one slot at the end of an epoch, however far the slot has gone on.
+
+Between two epochs, and until an epoch commits, the tables are that state. From the commit on, what the tables have lost
+is found in the versions. Ranges are read from the newest indexes, with what was overwritten laid over them, as a
+transaction's own writes are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from styx.model.access import Access
+from styx.model.cell import Cell, Environment
+from styx.native.interpreted import native, plain_stores
+from styx.relational.index_range import Group, IndexRange, Position, RowKey, TableIndex
+from styx.state.table import NEWEST, Table
+from styx.worker.range_read import Layers, count_range, read_range, rows_of
+from styx.worker.slot import Slot
+from styx.worker.written_rows import WrittenRows
+
+
+class SlotView:
+    """One slot at the end of `epoch`, which its versions must reach."""
+
+    __slots__ = ("_epoch", "_n_slots", "_newest", "_slot")
+
+    def __init__(self, slot: Slot, epoch: int, n_slots: int) -> None:
+        self._slot = slot
+        self._epoch = epoch
+        self._n_slots = n_slots
+        self._newest: Slot | None = None
+
+    def cell(self, table: str, key: Any) -> ViewCell:
+        """An entry of the slot."""
+        return ViewCell(key, self, self._slot.state.table(table), self._epoch)
+
+    def rows(self, wanted: IndexRange) -> list[tuple[RowKey, bytes]]:
+        """The rows of a range, in order of their positions."""
+        return rows_of(read_range(self._now(), wanted, self._n_slots, self._overwritten(wanted)))
+
+    def count(self, wanted: IndexRange) -> int:
+        """How many rows the range has."""
+        return count_range(self._now(), wanted, self._n_slots, self._overwritten(wanted))
+
+    def value(self, table: str, key: Any) -> bytes | None:
+        """One entry's state."""
+        return self._slot.state.table(table).value_at(self._epoch, key)
+
+    def _now(self) -> Slot:
+        """The slot as it is now, whatever the open epoch reads."""
+        newest = self._newest
+        if newest is None:
+            slot = self._slot
+            newest = self._newest = Slot(slot.index, slot.state, NEWEST)
+            newest.running = slot.running
+            newest.range_counts = slot.range_counts
+        return newest
+
+    def _overwritten(self, wanted: IndexRange) -> Layers:
+        """The rows that may be in the range and were written after the epoch, as they were at its end."""
+        index = wanted.index
+        images = self._slot.state.table(index.table).images_behind(self._epoch)
+        if not images:
+            return ()
+        parts, written = index.of_entities, WrittenRows()
+        entity = wanted.group[:parts]
+        for epoch in images:
+            for key, before in epoch.items():
+                if key[:parts] == entity:
+                    written.write(index.table, key, before)
+        return (written.of(index, self._n_slots),)
+
+
+Views = Mapping[int, SlotView]
+"""Those of one worker's slots at the end of one epoch, by slot."""
+
+
+@native
+@plain_stores
+class ViewCell(msgspec.Struct, Cell, eq=False, gc=False):
+    """One entry of a slot at the end of an epoch. It cannot be written."""
+
+    key: Any
+    view: SlotView
+    table: Table
+    epoch: int
+
+    def read(self, chain: bytes) -> bytes | None:
+        """The state at the end of the epoch."""
+        return self.table.value_at(self.epoch, self.key)
+
+    def write(self, chain: bytes, value: bytes | None) -> None:
+        raise AssertionError("a read writes")
+
+    def access(self, access: Access) -> Any:
+        raise AssertionError("a read writes")
+
+    def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
+        """As `Cell.sibling`."""
+        return self.view.cell(table, key)
+
+    def scan(self, environment: Environment, wanted: IndexRange, chain: bytes) -> list[tuple[RowKey, bytes]]:
+        """As `Cell.scan`."""
+        return self.view.rows(wanted)
+
+    def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
+        """As `Cell.count`."""
+        return self.view.count(wanted)
+
+    def has(
+        self, environment: Environment, primary: TableIndex, entity: Group, position: Position, chain: bytes
+    ) -> bool:
+        """As `Cell.has`."""
+        return self.view.value(primary.table, entity + position) is not None

@@ -1,0 +1,112 @@
+"""Mutation proof of the rules of reads between the workers of a cluster: each one, broken on purpose, is caught by the
+simulator. A strict read must not be older than any reply, or strict read, that was there when it was asked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from proof.simulation import random_plan, simulate
+from styx.protocol.reads import PartAsked, ReadAsked
+from styx.worker import reads
+from styx.worker.read_exchange import ReadExchange
+from styx.worker.reads import Reads, closed_epoch
+from styx.worker.worker import Worker
+from tests.plain_form import plain_form
+from tests.simulation.mutation import Mutation, assert_caught
+
+pytestmark = plain_form
+
+PACE = {"outside": 0.2, "fences": 0.3}
+
+
+def a_strict_read_waits_for_no_record(patch: pytest.MonkeyPatch) -> None:
+    """As in an engine that nobody can take over."""
+    original = Reads.ask
+
+    def ask(self: Reads, wanted: Any) -> None:
+        least = max(wanted.at_least, reads.answered_epoch(self._worker)) if wanted.fenced else wanted.at_least
+        original(self, replace(wanted, fenced=False, at_least=least))
+
+    patch.setattr(Reads, "ask", ask)
+
+
+def a_fence_is_passed_as_soon_as_its_epoch_begins(patch: pytest.MonkeyPatch) -> None:
+    def passed(self: Reads) -> bool:
+        fence = self._fenced[0].fence if self._fenced else None
+        return bool(self._fenced) and (fence is None or self._worker.epoch > fence)
+
+    patch.setattr(Reads, "_fence_is_passed", property(passed))
+
+
+def a_strict_read_is_of_the_epoch_before_its_fence(patch: pytest.MonkeyPatch) -> None:
+    original = reads.fence_epoch
+
+    def fence_epoch(worker: Worker) -> int | None:
+        fence = original(worker)
+        return None if fence is None else fence - 1
+
+    patch.setattr(reads, "fence_epoch", fence_epoch)
+
+
+def a_fence_forgets_the_recorded_epochs(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reads, "fence_epoch", lambda worker: worker.epoch)
+
+
+def a_part_is_asked_at_the_newest_epoch_of_whoever_runs_it(patch: pytest.MonkeyPatch) -> None:
+    original = ReadExchange.heard
+
+    def heard(self: ReadExchange, peer: int, message: Any) -> None:
+        if isinstance(message, PartAsked):
+            newest = max(message.part.epoch, closed_epoch(self._worker))
+            message = replace(message, part=replace(message.part, epoch=newest))
+        original(self, peer, message)
+
+    patch.setattr(ReadExchange, "heard", heard)
+
+
+def a_token_is_ignored(patch: pytest.MonkeyPatch) -> None:
+    original = ReadExchange.asked
+
+    def asked(self: ReadExchange, client: int, message: ReadAsked, *place: int) -> None:
+        original(self, client, replace(message, at_least=-1), *place)
+
+    patch.setattr(ReadExchange, "asked", asked)
+
+
+def an_answer_goes_to_another_part(patch: pytest.MonkeyPatch) -> None:
+    original = ReadExchange._ask
+
+    def ask(self: ReadExchange, its_id: Any, part: Any) -> None:
+        self._next = -1  # each part has the number of the one before
+        original(self, its_id, part)
+
+    patch.setattr(ReadExchange, "_ask", ask)
+
+
+MUTATIONS: dict[Mutation, int] = {
+    a_strict_read_waits_for_no_record: 0,
+    a_fence_is_passed_as_soon_as_its_epoch_begins: 0,
+    a_strict_read_is_of_the_epoch_before_its_fence: 0,
+    a_fence_forgets_the_recorded_epochs: 0,
+    a_part_is_asked_at_the_newest_epoch_of_whoever_runs_it: 0,
+    a_token_is_ignored: 0,
+    an_answer_goes_to_another_part: 0,
+}
+"""Each with the seed that is tried first."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+def test_the_simulator_catches(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutation(monkeypatch)
+    assert_caught(mutation, PACE, cluster=True, first=MUTATIONS[mutation])
+
+
+def test_nothing_is_caught_without_a_mutation() -> None:
+    reports = [simulate(replace(random_plan(seed, cluster=True), **PACE)) for seed in range(3)]
+    assert sum(report.outside for report in reports) > 100
+    assert sum(report.strict for report in reports) > 20
