@@ -230,8 +230,7 @@ class EmbeddedEngine(CommittedState):
             NoOperator(counters, self._fail),
             passes.to_coordinator,
         )
-        self.reads = EngineReads(self.worker, self.reports, log.now_us, passes.wake)
-        passes.read = self.reads.run
+        self.reads = EngineReads(self.worker, self.reports, log.now_us, passes)
         passes.start(worker.step, coordinator.step, made_of)
         self._snapshot_timer: asyncio.TimerHandle | None = None
         self._awaited: list[tuple[Callable[[], bool], asyncio.Future[bool]]] = []

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final
 
 from styx.errors import RequestRejected, StyxError
+from styx.host.passes import Passes
 from styx.host.waiters import IN_FLIGHT_BYTES_MAX, fail
 from styx.messages import ReplyRecord, decode_request
 from styx.model.freshness import AT, LATEST, LEVELS, Freshness
@@ -26,26 +27,24 @@ _NUMBER_BITS: Final = 62
 
 
 class EngineReads:
-    """The reads of one engine. `now_us` is its clock, `wake` lets a pass begin soon.
+    """The reads of one engine, which run in its `passes` from the first one on. `now_us` is its clock.
 
     `asked` counts reads by freshness, `stale` those that were refused for the age of the state.
     """
 
-    def __init__(
-        self, worker: Worker, reports: FunctionReports, now_us: Callable[[], int], wake: Callable[[], None]
-    ) -> None:
+    def __init__(self, worker: Worker, reports: FunctionReports, now_us: Callable[[], int], passes: Passes) -> None:
         self.asked = dict.fromkeys((*LEVELS, AT), 0)
         self.stale = 0
         self._loop = asyncio.get_running_loop()
         self._worker = worker
         self._reports = reports
         self._now_us = now_us
-        self._wake = wake
+        self._passes = passes
         self._reads = Reads(worker)
         self._waiting: dict[int, tuple[str, asyncio.Future[ReplyRecord], int]] = {}
         self._bytes = 0
         self._next = 0
-        self._begun = worker.epoch
+        self._begun = -1
         self._begun_s = 0.0
 
     @property
@@ -67,9 +66,9 @@ class EngineReads:
         if len(waiting) >= self._worker.limits.in_flight_max or self._bytes >= IN_FLIGHT_BYTES_MAX:
             raise RequestRejected("overloaded", f"{len(waiting)} reads are in flight; try again soon")
         self.asked[freshness.level] += 1
-        if freshness.level == LATEST and freshness.max_staleness_s is not None:
-            self._check_age(freshness.max_staleness_s)
         at_least = least_epoch(self._worker, freshness)
+        if freshness.level == LATEST and freshness.max_staleness_s is not None:
+            at_least = self._young(freshness.max_staleness_s)
         self._next += 1
         its_id, number = self._next, READ_NUMBERS | secrets.randbits(_NUMBER_BITS)
         future: asyncio.Future[ReplyRecord] = self._loop.create_future()
@@ -78,7 +77,8 @@ class EngineReads:
         asked = decode_request(request.payload)
         self._reads.ask(ReadWanted(its_id, asked, number, self._now_us(), at_least, freshness.at))
         future.add_done_callback(partial(self._left, its_id))
-        self._wake()
+        self._passes.read = self.run
+        self._passes.wake()
         return future
 
     def run(self) -> bool:
@@ -101,10 +101,17 @@ class EngineReads:
         for _, future, _ in waiting.values():
             fail(future, error())
 
-    def _check_age(self, seconds: float) -> None:
-        """A state is the newest one until the next epoch begins, whose transactions may be what is missing in it."""
-        if closed_epoch(self._worker) >= self._worker.epoch:
-            return
+    def _young(self, seconds: float) -> int:
+        """The epoch that a read waits for whose state may be so old; raises `RequestRejected` (`too_stale`).
+
+        A state is the newest one until the next epoch begins, whose transactions may be what is missing in it. If
+        nobody has seen that one begin, the read waits for its end.
+        """
+        epoch = self._worker.epoch
+        if closed_epoch(self._worker) >= epoch:
+            return -1
+        if self._begun != epoch:
+            return epoch
         age_s = self._loop.time() - self._begun_s
         if age_s > seconds:
             self.stale += 1
@@ -113,6 +120,7 @@ class EngineReads:
                 f"the newest state is {age_s:.3f} s old, because an epoch takes that long; {seconds:g} s are allowed: "
                 "ask again, or allow more",
             )
+        return -1
 
     def _end(self, ended: ReadEnded) -> None:
         waiter = self._waiting.get(ended.id)
