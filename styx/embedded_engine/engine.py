@@ -271,6 +271,11 @@ class EmbeddedEngine(CommittedState):
         self._check_serving()
         return self.reads.submit(request, freshness)
 
+    def read_reply(self, request: Placed, freshness: Freshness, timeout: float) -> asyncio.Future[Reply]:
+        """The same, as clients get it; the future raises `TimeoutError` after `timeout` seconds."""
+        self._check_serving()
+        return self.reads.submit(request, freshness, timeout, raw=False)
+
     def _check_serving(self) -> None:
         if self._mode is not Mode.SERVING:
             raise NotSent(self._unavailable or "the engine does not serve")
