@@ -67,8 +67,8 @@ class EngineReads:
     def submit(
         self, request: Placed, freshness: Freshness, seconds: float = math.inf, raw: bool = True
     ) -> asyncio.Future[Any]:
-        """The future gives the read's `ReplyRecord`, or its `Reply` if not `raw`: `epoch` is the one at whose end it has
-        read. It raises `TimeoutError` when `seconds` have passed. Cancelling it ends the read.
+        """The future gives the read's `ReplyRecord`, or its `Reply` if not `raw`: `epoch` is the one at whose end it
+        has read. It raises `TimeoutError` when `seconds` have passed. Cancelling it ends the read.
 
         Raises `RequestRejected`: `overloaded`, or `too_stale`.
         """
