@@ -66,10 +66,6 @@ def a_strict_read_is_of_the_epoch_before_its_fence(patch: pytest.MonkeyPatch) ->
     patch.setattr(reads, "fence_epoch", fence_epoch)
 
 
-def a_fence_forgets_the_recorded_epochs(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reads, "fence_epoch", lambda worker: worker.epoch)
-
-
 def a_part_is_asked_at_the_newest_epoch_of_whoever_runs_it(patch: pytest.MonkeyPatch) -> None:
     original = ReadExchange.heard
 
@@ -91,24 +87,12 @@ def a_token_is_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ReadExchange, "asked", asked)
 
 
-def an_answer_goes_to_another_part(patch: pytest.MonkeyPatch) -> None:
-    original = ReadExchange._ask
-
-    def ask(self: ReadExchange, its_id: Any, part: Any) -> None:
-        self._next = -1  # each part has the number of the one before
-        original(self, its_id, part)
-
-    patch.setattr(ReadExchange, "_ask", ask)
-
-
 MUTATIONS: dict[Mutation, tuple[int, Mapping[str, Any]]] = {
     a_strict_read_waits_for_no_record: (0, FROZEN),
     a_fence_is_passed_as_soon_as_its_epoch_begins: (0, FROZEN),
     a_strict_read_is_of_the_epoch_before_its_fence: (0, PACE),
-    a_fence_forgets_the_recorded_epochs: (0, PACE),
-    a_part_is_asked_at_the_newest_epoch_of_whoever_runs_it: (0, PACE),
+    a_part_is_asked_at_the_newest_epoch_of_whoever_runs_it: (4, PACE),
     a_token_is_ignored: (0, PACE),
-    an_answer_goes_to_another_part: (0, PACE),
 }
 """Each with the seed that is tried first, and what its plans have."""
 

@@ -113,7 +113,9 @@ class WorkerSession:
             self.core, self, f" --coordinator {node.coordinator}", busy, temporary_path(deployment.app)
         )
         self.give = self._passes.to_worker
-        self.reads = WorkerReads(self.core, self.peers, node.reports, self.give, self._reads_wait, silence_s)
+        self.reads = WorkerReads(
+            self.core, self.peers, node.reports, node.counters, self.give, self._reads_wait, silence_s
+        )
         self._pace = CheckPace(self.core, self.give)
         self._timed = TimedSteps(self.core, self._watch, self._pace.took)
         self._passes.start(self._step)
