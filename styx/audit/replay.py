@@ -125,7 +125,7 @@ class Replay:
         self._barriers = EpochBarriers(GENERATION, plan.epoch, self._cores, self._rounds)
         self._wanted = (lambda: SnapshotDue(True, [])) if last else (lambda: None)
         for core in self._cores.values():
-            core.replay_further(plan)
+            core.generation_data.replay_further(plan)
         for slot, owner in self._owners.items():
             self._events.append((owner, RequestsArrived(GENERATION, slot, arrivals.get(slot, ()))))
         self._settle()

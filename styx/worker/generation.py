@@ -94,6 +94,12 @@ class Generation:
             self.intake.add_slot(index, part.next_offset, part.pending, part.passed_over, memory, state)
         self.executor.slots = self.slots
 
+    def replay_further(self, plan: EpochPlan) -> None:
+        """Takes a recorded epoch behind those that the loaded state came with, for a log that is read while it is
+        replayed. The epoch begins with the worker's next event, once its requests have arrived.
+        """
+        self.plans[plan.epoch] = plan
+
     def begin_marks(self) -> list[Effect]:
         """The generation has its state: the last one may have ended before its last events were marked."""
         return [] if self.marks is None else [*self._never_emitted(), *self.marks.begin(self.epoch)]

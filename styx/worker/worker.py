@@ -26,7 +26,6 @@ from styx.protocol.messages import (
     ToWorker,
     Validate,
 )
-from styx.sequencer.epoch_record import EpochPlan
 from styx.state.slot_state import SlotState, holdings, rows_held
 from styx.worker.deliveries import Deliveries
 from styx.worker.epoch import Epoch, Watch
@@ -226,12 +225,6 @@ class Worker:
     def offer_app(self, version: int, app: App) -> None:
         """The code of the version that the next `CheckState` names."""
         self._candidate = (version, app)
-
-    def replay_further(self, plan: EpochPlan) -> None:
-        """Takes a recorded epoch behind those that the loaded state came with, for a log that is read while it is
-        replayed. The epoch begins with the next event, once its requests have arrived.
-        """
-        self._generation.plans[plan.epoch] = plan
 
     # Events ------------------------------------------------------------------------------------------------
 
