@@ -32,8 +32,13 @@ class ClientTarget:
 
     def submit(self, planned: Planned, receiver: Receiver) -> None:
         """See `Target.submit`."""
-        _, operator, key, function, arguments, _, _ = planned
-        reply = self._client.submit(operator, key, function, *arguments, timeout=self._timeout_s)
+        _, operator, key, function, arguments, _, _, outside = planned
+        client, seconds = self._client, self._timeout_s
+        if outside:
+            read = asyncio.ensure_future(client.read_request(operator, key, function, *arguments, timeout=seconds))
+            read.add_done_callback(partial(settle, receiver))
+            return
+        reply = client.submit(operator, key, function, *arguments, timeout=seconds)
         # Every client returns a future or a task.
         cast("asyncio.Future[Reply]", reply).add_done_callback(partial(settle, receiver))
 
@@ -55,7 +60,8 @@ class KafkaTarget:
 
     def submit(self, planned: Planned, receiver: Receiver) -> None:
         """See `Target.submit`."""
-        _, operator, key, function, arguments, _, _ = planned
+        _, operator, key, function, arguments, _, _, outside = planned
+        assert not outside, "a client of Kafka has no way to read outside the log"
         self._client.submit_for(receiver, operator, key, function, *arguments, timeout=self._timeout_s)
 
     async def close(self) -> None:

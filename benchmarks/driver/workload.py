@@ -22,7 +22,7 @@ class Planned(NamedTuple):
 
     `step`: it is no transaction of the workload, but prepares one that follows it, as items are put into a cart before
     it is bought. Its latencies are kept apart; it counts among the outcomes only if it does not commit. `note` is for
-    the generator alone.
+    the generator alone. `outside`: a read-only function that is read outside the log, by the client's `read_request`.
     """
 
     kind: str
@@ -32,6 +32,7 @@ class Planned(NamedTuple):
     arguments: tuple[Any, ...]
     step: bool = False
     note: Any = None
+    outside: bool = False
 
 
 class Loading(NamedTuple):

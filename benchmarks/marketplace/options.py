@@ -14,6 +14,7 @@ from benchmarks.marketplace.driving.mirror import new_mirror_file
 from benchmarks.marketplace.driving.settings import Settings
 from benchmarks.marketplace.driving.workload import Marketplace
 from benchmarks.marketplace.provider.own import add_provider_options, provider_of
+from styx.errors import ConfigurationError
 
 RATE_DEFAULT: Final = 100.0
 """Transactions a second: one of scenario A is 2.6 requests, and a checkout of ten lines 60 function calls."""
@@ -33,6 +34,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_provider_options(group)
 
 
+def _check_way(settings: Settings, options: argparse.Namespace) -> None:
+    """Raises `ConfigurationError` if dashboards are to be read in a way that the requests' clients do not have."""
+    where = getattr(options, "on", "embedded")
+    through_kafka = where.startswith("kafka:") or (where == "cluster" and not options.gateway)
+    if settings.dashboards_outside and through_kafka:
+        raise ConfigurationError(
+            "--dashboards-outside needs clients of a gateway: give --gateway, or --on http://HOST:PORT"
+        )
+
+
 def make_workload(options: argparse.Namespace) -> Marketplace:
     """The workload of parsed options; raises `ConfigurationError`. The first one, in the driver's process, fixes what
     all client processes have in common, and leaves it in the options.
@@ -40,6 +51,7 @@ def make_workload(options: argparse.Namespace) -> Marketplace:
     if getattr(options, "run_name", None) is None:
         options.run_name = secrets.token_hex(RUN_BYTES)
     settings = settings_from(Settings, options, run=options.run_name)
+    _check_way(settings, options)
     provider = provider_of(options)
     if getattr(options, "clients", 1) == 1:
         return Marketplace(settings, provider)

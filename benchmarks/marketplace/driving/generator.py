@@ -154,7 +154,8 @@ class MarketplaceGenerator:
 
     def _dashboard(self) -> Planned:
         sent = self._witness.sending(Kind.DASHBOARD)
-        return Planned(Kind.DASHBOARD.value, seller, self._popularity.seller(), "dashboard", (), False, Note(sent))
+        key, outside = self._popularity.seller(), self._settings.dashboards_outside
+        return Planned(Kind.DASHBOARD.value, seller, key, "dashboard", (), False, Note(sent), outside)
 
     def _change(self, kind: Kind, function: str, drawn: Callable[[], tuple[int, tuple[Any, ...]]]) -> Planned:
         number, arguments = drawn()

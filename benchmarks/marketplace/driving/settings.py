@@ -52,6 +52,9 @@ class Settings:
     dashboards_kept: float = share(
         0.05, "of the dashboards: those that are recorded with all entries (default %(default)s)"
     )
+    dashboards_outside: bool = setting(
+        False, "dashboards are read outside the log, as no transactions; on a cluster with --gateway"
+    )
     epoch: float = setting(10.0, "of the summary, which has a line for each (default %(default)s)", metavar="SECONDS")
     data_seed: int = setting(1, "the same one makes the same data (default %(default)s)")
     run: str = "run"

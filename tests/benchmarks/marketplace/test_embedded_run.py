@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from benchmarks.driver.result import Result, SearchResult, read
+from benchmarks.driver.target import Outcome
 from benchmarks.marketplace.provider.own import PROVIDER_VARIABLE, OwnProvider, read_book
 from benchmarks.marketplace.provider.server import KEY
 from tests.docs.snippets import ROOT
@@ -58,6 +59,16 @@ def test_a_run_with_a_provider_that_declines_passes_its_audit(tmp_path: Path) ->
     assert re.search(r"audit +\d+ criteria on \d+ orders", shown)
     assert re.search(r"shares       checkout \d+\.\d\d% \(planned 30\.00%\), delivery", shown)
     assert sum(line.startswith("epoch") for line in shown.splitlines()) >= 3
+
+
+def test_dashboards_that_are_read_outside_the_log_are_of_one_moment_too(tmp_path: Path) -> None:
+    out = tmp_path / "result.json"
+    status, shown = run("run --mix c --dashboards-outside --rate 40 --duration 4", SMALL, f"--out {out}")
+    assert status == 0, shown
+    result = read(out)
+    assert isinstance(result, Result)
+    assert result.latency["dashboard"][Outcome.COMMITTED].count > 40
+    assert re.search(r"audit +requests that committed: .*, [1-9]\d dashboard", shown)
 
 
 def test_a_closed_loop_keeps_as_many_under_way_and_a_sweep_goes_through_its_levels(tmp_path: Path) -> None:

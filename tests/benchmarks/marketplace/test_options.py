@@ -43,6 +43,18 @@ def test_each_command_has_a_name_that_all_its_processes_use() -> None:
     assert given.run_name != other.run_name
 
 
+@pytest.mark.parametrize("on", ["cluster", "kafka://127.0.0.1:9092"])
+def test_a_client_of_kafka_does_not_read_outside_the_log(on: str) -> None:
+    words = ("--size", "0.01", "--dashboards-outside")
+    with pytest.raises(ConfigurationError, match="--dashboards-outside needs clients of a gateway: give --gateway"):
+        make_workload(options(*words, on=on, gateway=False))
+    for allowed in (options(*words), options(*words, on="embedded"), options(*words, on="cluster", gateway=True)):
+        generator = make_workload(allowed).generator(0, 1, 1)
+        while (planned := generator.next()).kind != Kind.DASHBOARD:
+            assert not planned.outside
+        assert planned.outside
+
+
 def test_several_clients_map_one_file_that_goes_with_the_command() -> None:
     given = options("--size", "0.001", clients=2)
     here = make_workload(given)
