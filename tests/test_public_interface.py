@@ -41,6 +41,7 @@ NAMES = {
     "RequestRejected",
     "Retry",
     "Rows",
+    "SnapshotTooOld",
     "StyxError",
     "Table",
     "TransactionAborted",

@@ -34,7 +34,7 @@ from styx.embedded_engine.engine import EmbeddedEngine
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT
 from styx.errors import InTransactionError, RequestRejected
 from styx.host.waiters import fail
-from styx.messages import Reply, reply_of
+from styx.messages import Reply
 from styx.model.app import App
 from styx.model.bulk_load import encode_pair
 from styx.model.event import Event
@@ -191,14 +191,11 @@ class EmbeddedClient(Client):
         arguments = encode_arguments(args) if args else NO_ARGUMENTS
         try:
             request = engine.maker.make(operator_name(operator), check_key(operator, key), name, arguments)
-            async with asyncio.timeout(seconds):
-                return reply_of(await engine.read(request, wanted))
+            return await engine.read_reply(request, wanted, seconds)
         except (InTransactionError, RequestRejected) as error:
             if isinstance(error, ConnectionError):
                 raise
             return rejected(error)
-        except TimeoutError:
-            raise TimeoutError(f"the read has not ended within {seconds:g} s; nothing was changed") from None
 
     def _known_app(self) -> App:
         return self.engine.app

@@ -230,8 +230,7 @@ class EmbeddedEngine(CommittedState):
             NoOperator(counters, self._fail),
             passes.to_coordinator,
         )
-        self.reads = EngineReads(self.worker, self.reports, log.now_us, passes.wake)
-        passes.read = self.reads.run
+        self.reads = EngineReads(self.worker, self.reports, log.now_us, passes)
         passes.start(worker.step, coordinator.step, made_of)
         self._snapshot_timer: asyncio.TimerHandle | None = None
         self._awaited: list[tuple[Callable[[], bool], asyncio.Future[bool]]] = []
@@ -271,6 +270,11 @@ class EmbeddedEngine(CommittedState):
         """As the gateway's `Engine` asks: `request` is of `maker`, and does not enter the log."""
         self._check_serving()
         return self.reads.submit(request, freshness)
+
+    def read_reply(self, request: Placed, freshness: Freshness, timeout: float) -> asyncio.Future[Reply]:
+        """The same, as clients get it; the future raises `TimeoutError` after `timeout` seconds."""
+        self._check_serving()
+        return self.reads.submit(request, freshness, timeout, raw=False)
 
     def _check_serving(self) -> None:
         if self._mode is not Mode.SERVING:

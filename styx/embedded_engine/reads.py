@@ -7,13 +7,15 @@ answered anything: `answered_epoch` is the fence of a strict read.
 from __future__ import annotations
 
 import asyncio
+import math
 import secrets
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from styx.errors import RequestRejected, StyxError
-from styx.host.waiters import IN_FLIGHT_BYTES_MAX, fail
+from styx.host.passes import Passes
+from styx.host.waiters import Waiter, Waiters
 from styx.messages import ReplyRecord, decode_request
 from styx.model.freshness import AT, LATEST, LEVELS, Freshness
 from styx.model.request import Placed
@@ -23,29 +25,28 @@ from styx.worker.reads import ReadEnded, Reads, ReadWanted, answered_epoch, clos
 from styx.worker.worker import Worker
 
 _NUMBER_BITS: Final = 62
+_NUMBERS: Final = (1 << _NUMBER_BITS) - 1
+"""Reads have numbers one behind the other, from anywhere: those of two processes do not meet."""
 
 
 class EngineReads:
-    """The reads of one engine. `now_us` is its clock, `wake` lets a pass begin soon.
+    """The reads of one engine, which run in its `passes` from the first one on. `now_us` is its clock.
 
     `asked` counts reads by freshness, `stale` those that were refused for the age of the state.
     """
 
-    def __init__(
-        self, worker: Worker, reports: FunctionReports, now_us: Callable[[], int], wake: Callable[[], None]
-    ) -> None:
+    def __init__(self, worker: Worker, reports: FunctionReports, now_us: Callable[[], int], passes: Passes) -> None:
         self.asked = dict.fromkeys((*LEVELS, AT), 0)
         self.stale = 0
         self._loop = asyncio.get_running_loop()
         self._worker = worker
         self._reports = reports
         self._now_us = now_us
-        self._wake = wake
+        self._passes = passes
         self._reads = Reads(worker)
-        self._waiting: dict[int, tuple[str, asyncio.Future[ReplyRecord], int]] = {}
-        self._bytes = 0
-        self._next = 0
-        self._begun = worker.epoch
+        self._waiting = Waiters[str](self._loop, worker.limits.in_flight_max, _late)
+        self._number = secrets.randbits(_NUMBER_BITS)
+        self._begun = -1
         self._begun_s = 0.0
 
     @property
@@ -54,31 +55,38 @@ class EngineReads:
         return self._reads.too_old
 
     @property
+    def under_way(self) -> int:
+        """How many reads have not ended."""
+        return len(self._reads)
+
+    @property
     def answered(self) -> int:
         """The last epoch of which a reply can have left: a token for all that this process was answered."""
         return answered_epoch(self._worker)
 
-    def submit(self, request: Placed, freshness: Freshness) -> asyncio.Future[ReplyRecord]:
-        """The future gives the read's reply: `epoch` is the one at whose end it has read. Cancelling it ends the read.
+    def submit(
+        self, request: Placed, freshness: Freshness, seconds: float = math.inf, raw: bool = True
+    ) -> asyncio.Future[Any]:
+        """The future gives the read's `ReplyRecord`, or its `Reply` if not `raw`: `epoch` is the one at whose end it
+        has read. It raises `TimeoutError` when `seconds` have passed. Cancelling it ends the read.
 
         Raises `RequestRejected`: `overloaded`, or `too_stale`.
         """
-        waiting = self._waiting
-        if len(waiting) >= self._worker.limits.in_flight_max or self._bytes >= IN_FLIGHT_BYTES_MAX:
-            raise RequestRejected("overloaded", f"{len(waiting)} reads are in flight; try again soon")
+        waiting, its_id, now_s = self._waiting, request.request_id, self._loop.time()
+        waiting.check(its_id)
         self.asked[freshness.level] += 1
-        if freshness.level == LATEST and freshness.max_staleness_s is not None:
-            self._check_age(freshness.max_staleness_s)
         at_least = least_epoch(self._worker, freshness)
-        self._next += 1
-        its_id, number = self._next, READ_NUMBERS | secrets.randbits(_NUMBER_BITS)
-        future: asyncio.Future[ReplyRecord] = self._loop.create_future()
-        waiting[its_id] = (request.request_id, future, len(request.payload))
-        self._bytes += len(request.payload)
+        if freshness.level == LATEST and freshness.max_staleness_s is not None:
+            at_least = self._young(freshness.max_staleness_s)
+        self._number += 1
+        number = READ_NUMBERS | (self._number & _NUMBERS)
+        future: asyncio.Future[Any] = self._loop.create_future()
+        future.add_done_callback(partial(self._left, its_id))
+        waiting.add(Waiter(its_id, request.slot, request.payload, future, raw, False, now_s, now_s + seconds))
         asked = decode_request(request.payload)
         self._reads.ask(ReadWanted(its_id, asked, number, self._now_us(), at_least, freshness.at))
-        future.add_done_callback(partial(self._left, its_id))
-        self._wake()
+        self._passes.read = self.run
+        self._passes.wake()
         return future
 
     def run(self) -> bool:
@@ -86,7 +94,7 @@ class EngineReads:
         worker, reads = self._worker, self._reads
         if worker.epoch != self._begun:
             self._begun, self._begun_s = worker.epoch, self._loop.time()
-        if not self._waiting or not reads.runnable:
+        if not reads.runnable:
             return False
         for ended in reads.run(worker.limits.slice_invocations):
             assert isinstance(ended, ReadEnded), "a slot is not here"
@@ -97,14 +105,19 @@ class EngineReads:
 
     def end(self, error: Callable[[], StyxError]) -> None:
         """Nobody is answered any more."""
-        waiting, self._waiting = self._waiting, {}
-        for _, future, _ in waiting.values():
-            fail(future, error())
+        self._waiting.end(error)
 
-    def _check_age(self, seconds: float) -> None:
-        """A state is the newest one until the next epoch begins, whose transactions may be what is missing in it."""
-        if closed_epoch(self._worker) >= self._worker.epoch:
-            return
+    def _young(self, seconds: float) -> int:
+        """The epoch that a read waits for whose state may be so old; raises `RequestRejected` (`too_stale`).
+
+        A state is the newest one until the next epoch begins, whose transactions may be what is missing in it. If
+        nobody has seen that one begin, the read waits for its end.
+        """
+        epoch = self._worker.epoch
+        if closed_epoch(self._worker) >= epoch:
+            return -1
+        if self._begun != epoch:
+            return epoch
         age_s = self._loop.time() - self._begun_s
         if age_s > seconds:
             self.stale += 1
@@ -113,22 +126,28 @@ class EngineReads:
                 f"the newest state is {age_s:.3f} s old, because an epoch takes that long; {seconds:g} s are allowed: "
                 "ask again, or allow more",
             )
+        return -1
 
     def _end(self, ended: ReadEnded) -> None:
-        waiter = self._waiting.get(ended.id)
-        if waiter is None or waiter[1].done():
+        waiter = self._waiting.by_id.get(ended.id)
+        if waiter is None:
             return
-        request_id, future, _ = waiter
         end = ended.end
         if isinstance(end, PartReturned):
-            future.set_result(ReplyRecord(request_id, 0, 0, ended.epoch, READ_PHASE, end.value or b""))
+            record = ReplyRecord(waiter.key, 0, 0, ended.epoch, READ_PHASE, end.value or b"")
         else:
             error = (end.code, end.kind, end.message)
-            future.set_result(ReplyRecord(request_id, 0, 0, ended.epoch, READ_PHASE, b"", error))
+            record = ReplyRecord(waiter.key, 0, 0, ended.epoch, READ_PHASE, b"", error)
+        self._waiting.answer(waiter, record)
 
-    def _left(self, its_id: int, future: asyncio.Future[ReplyRecord]) -> None:
-        waiter = self._waiting.pop(its_id, None)
-        if waiter is not None:
-            self._bytes -= waiter[2]
-            if future.cancelled():
-                self._reads.cancel(its_id)
+    def _left(self, its_id: str, future: asyncio.Future[Any]) -> None:
+        """Nobody waits for it any more: it was answered, was cancelled, or is late."""
+        if future.cancelled() or future.exception() is not None:
+            waiter = self._waiting.by_id.get(its_id)
+            if waiter is not None:
+                self._waiting.remove(waiter)
+            self._reads.cancel(its_id)
+
+
+def _late() -> Exception:
+    return TimeoutError("the read has not ended in time; nothing was changed")

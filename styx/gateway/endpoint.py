@@ -122,7 +122,9 @@ class RequestEndpoint:
                 return await self._answer_other(asked, scope, headers, body, seconds, request_id)
             route = self._route(asked.operator, asked.function, method)
             key = head.key_of(asked.key, route.operator, headers)
-            outside = self._outside(route, method, headers)
+            # A client may send its token with every request, and a call goes through the log all the same.
+            asks = method != POST or reads.FRESHNESS in headers or reads.AT in headers
+            outside = self._outside(route, headers) if asks else None
             idempotency_key = "" if outside is not None else head.idempotency_key(headers, scope.get(IDENTITY))
             seconds = head.timeout_seconds(headers, seconds)
             self._admit()
@@ -193,12 +195,10 @@ class RequestEndpoint:
         async with asyncio.timeout(seconds):
             return status.answer_of_read(await engine.submit_request(request))
 
-    def _outside(self, route: _Route, method: str, headers: Mapping[bytes, bytes]) -> Freshness | None:
-        """What a call asks for that is a read outside the log; None for one that goes through it, as each call of a
-        function that may write. A client may send its token with every request.
+    def _outside(self, route: _Route, headers: Mapping[bytes, bytes]) -> Freshness | None:
+        """What a call asks for that is a read outside the log; None for one that goes through it. Raises
+        `RequestRejected`, `not_read_only` for a function that may write.
         """
-        if method == POST and reads.FRESHNESS not in headers and reads.AT not in headers:
-            return None
         outside = reads.freshness(headers)
         if outside is not None and route.query is None:
             function = f"{route.operator.name}.{route.function}"

@@ -51,6 +51,7 @@ INTERNAL_STATUS: Final = 500
 JSON: Final = (b"content-type", b"application/json")
 NOT_CACHED: Final = (b"cache-control", b"no-store")
 EPOCH: Final = b"styx-epoch"
+"""The header with the epoch of a reply, or at whose end a read has read: a client's token."""
 _RETRY_AFTER: Final = (b"retry-after", b"%d" % RETRY_AFTER_SECONDS)
 _HEADERS: Final = {405: (JSON, (b"allow", b"POST")), 429: (JSON, _RETRY_AFTER), 503: (JSON, _RETRY_AFTER)}
 
@@ -74,11 +75,13 @@ def answer_of(record: ReplyRecord) -> Answer:
     if record.phase == READ_PHASE:
         place = b'"read":{"epoch":%d}}' % record.epoch
     try:
-        return Answer(200, b'{"result":%b,%b' % (result_json(record.result), place), (JSON, epoch_header(record)))
+        return Answer(
+            200, b'{"result":%b,%b' % (result_json(record.result), place), (JSON, (EPOCH, b"%d" % record.epoch))
+        )
     except ResultNotJson as error:
         # The transaction has committed. A client that got a 5xx might repeat the request, and run it twice.
         why = _encode(f"the transaction committed, but its result cannot be written as JSON: {error}")
-        return Answer(200, b'{"result":null,"result_error":%b,%b' % (why, place), (JSON, epoch_header(record)))
+        return Answer(200, b'{"result":null,"result_error":%b,%b' % (why, place), (JSON, (EPOCH, b"%d" % record.epoch)))
 
 
 def answer_of_read(record: ReplyRecord) -> Answer:
@@ -87,11 +90,6 @@ def answer_of_read(record: ReplyRecord) -> Answer:
     if error is not None and found_nothing(error[1]):
         return failure(UNKNOWN_ENTITY, error[1], error[2], record)
     return answer_of(record)
-
-
-def epoch_header(record: ReplyRecord) -> tuple[bytes, bytes]:
-    """The epoch of a reply, or at whose end a read has read: a client's token."""
-    return EPOCH, b"%d" % record.epoch
 
 
 class MethodNotAllowed(RequestRejected):
@@ -123,7 +121,7 @@ def failure(code: str, kind: str, message: str, record: ReplyRecord | None = Non
         content["read"] = {"epoch": record.epoch}
     status = STATUS_OF_CODE.get(code, INTERNAL_STATUS)
     headers = _HEADERS.get(status, (JSON,))
-    return Answer(status, _encode(content), headers if record is None else (*headers, epoch_header(record)))
+    return Answer(status, _encode(content), headers if record is None else (*headers, (EPOCH, b"%d" % record.epoch)))
 
 
 def loaded(count: int) -> Answer:

@@ -50,7 +50,8 @@ class Passes:
 
     `turn` is odd within a pass, and another number in each. `watchdog` watches the passes' thread, which made this;
     `place` and `busy` are as `Watched` and `Watchdog` take them. The last events go to the file `dump` if the engine
-    itself fails. `read` runs a slice of the reads outside the log, and returns whether there is more of them.
+    itself fails. `read`, if there is one, runs a slice of the reads outside the log, and returns whether there are
+    more.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Passes:
         self._scheduled = False
         self._passing = False
         self._lags = False
-        self.read: Callable[[], bool] = _reads_nothing
+        self.read: Callable[[], bool] | None = None
         self.watchdog = Watchdog(Watched(worker, self, get_ident(), place), busy)
 
     def start(self, worker: Step, coordinator: Step | None = None, core: CoordinatorCore | None = None) -> None:
@@ -124,7 +125,9 @@ class Passes:
                 settle(self._events, self._log)
             lags = surroundings.flush() > LOG_BYTES_MAX
             settle(self._events, self._log)
-            reads_on = self.read()  # behind the last step: what this pass has closed can be read now
+            reads_on = (
+                self.read is not None and self.read()
+            )  # behind the last step: what this pass has closed can be read now
             if not self.stopped:
                 again = surroundings.after_pass() or reads_on
                 if lags != self._lags:
@@ -183,7 +186,3 @@ def settle(events: deque[Item], log: EventLog) -> None:
 
 
 _PROCEED: Final = Proceed()
-
-
-def _reads_nothing() -> bool:
-    return False

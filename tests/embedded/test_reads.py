@@ -197,6 +197,7 @@ async def test_how_new_a_read_is() -> None:
         cluster.saw(token + 100)
         with pytest.raises(TimeoutError, match="nothing was changed"):
             await cluster.read(price, "a", seen, freshness="session", timeout=0.05)
+        assert cluster.engine.reads.under_way == 0
         assert await cluster.read(price, "a", seen, max_staleness_s=1) == 5
 
 
@@ -251,6 +252,7 @@ async def test_too_many_are_refused_and_the_end_answers_all() -> None:
         assert refused.error.code == "overloaded"
         waiting[0].cancel()
         await asyncio.sleep(0.01)
+        assert cluster.engine.reads.under_way == 2
         assert (await cluster.read_request(price, "a", seen)).error is None
     for read in waiting[1:]:
         with pytest.raises(NotSent):

@@ -149,11 +149,11 @@ async def test_a_state_that_is_too_old_is_refused(
 ) -> None:
     reads = client.engine.reads
 
-    def stale(seconds: float) -> None:
+    def stale(seconds: float) -> int:
         raise RequestRejected("too_stale", "the newest state is too old")
 
     assert (await ask(gateway, BALANCE, styx_max_staleness="0.5")).status == 200
-    monkeypatch.setattr(reads, "_check_age", stale)
+    monkeypatch.setattr(reads, "_young", stale)
     answer = await ask(gateway, BALANCE, styx_max_staleness="0.5")
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
 

@@ -174,4 +174,5 @@ def test_thousands_of_seeds(first: int) -> None:
         assert tally.left, "some of them must have left their slots"
         assert tally.read_only, "read-only functions must have been met"
         assert tally.violations, "and refused writes"
+        assert tally.outside, "reads outside the log must have been checked"
         assert tally.ticks, "crons must have ticked"
