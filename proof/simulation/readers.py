@@ -1,4 +1,5 @@
 """Reads outside the log in the simulator: a worker is asked behind any step of the protocol, and asks others for parts.
+Whoever takes no step is asked now and then as well: it may have been replaced without knowing it.
 
 Messages of reads have a network of their own, so that a plan with reads runs as it does without them; but for strict
 reads, for which workers begin epochs. Between the workers of a cluster they are lost with the connection.
@@ -56,7 +57,7 @@ class Readers:
         self._ids = 0
 
     def look(self) -> None:
-        """Behind a step: maybe a read is asked for, and those that can go on do so for a while."""
+        """Behind a step, or now and then: maybe a read is asked for, and those that can go on do so for a while."""
         host, rng, exchange = self._host, self._rng, self._exchange
         if rng.random() < host.world.plan.outside and len(self._asked) < UNDER_WAY_MAX and host.core.slots:
             self._ask()

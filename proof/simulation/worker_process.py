@@ -241,6 +241,8 @@ class WorkerProcess:
                 self.says(WorkerBeat(self.id, self.core.generation, loaded, self.core.holdings()[1]))
             else:
                 self.world.network.send(self.name, "coordinator", self.world.heard_of(self), b"")
+            if self.world.plan.outside and not self.world.idle:
+                self.readers.look()
         self.world.time.after(IDLE_HEARTBEAT_S if self.world.idle else HEARTBEAT_S, self._beat)
 
     def _halt(self) -> None:

@@ -17,6 +17,7 @@ from styx.host.alarm import wall_clock_us
 from styx.metrics import families
 from styx.metrics.exposition import Exposition, counter, counters, gauge, gauges, histogram, histograms
 from styx.metrics.histogram import STORE_SECONDS, Histogram
+from styx.model.freshness import AT, LEVELS
 from styx.protocol.manifest import SlotPart
 from styx.state.slot_state import dead_held
 
@@ -32,7 +33,9 @@ class WorkerCounters:
     `replay_differences` counts replies of a replay that differ from the log's. `operators_lost` counts operators with
     loaded entities that requests would look for on another slot. `recovery_s` is the duration of the last load in
     seconds. `fenced` counts how often the log refused this worker as outdated. `events` and `event_bytes` count what
-    was appended to the logs of events, by name, and `event_differences` those that a replay emitted otherwise.
+    was appended to the logs of events, by name, and `event_differences` those that a replay emitted otherwise. `reads`
+    counts those outside the log that gateways have asked for, by freshness, and `reads_too_old` those whose epoch was
+    not kept any more.
     """
 
     committed: int = 0
@@ -57,6 +60,8 @@ class WorkerCounters:
     events: dict[str, int] = field(default_factory=dict)
     event_bytes: dict[str, int] = field(default_factory=dict)
     event_differences: int = 0
+    reads: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*LEVELS, AT), 0))
+    reads_too_old: int = 0
 
     def stored(self, parts: list[SlotPart] | None, seconds: float) -> None:
         """Counts the worker's parts of a snapshot, which were stored in `seconds`, or (None) abandoned."""
@@ -75,6 +80,7 @@ def exposition(process: WorkerProcess) -> Exposition:
         yield from _transactions(process)
         yield from _epochs(process)
         yield from _peers(process)
+        yield from _reads(process)
         yield from _storage(process)
         yield from _place(process)
 
@@ -135,6 +141,16 @@ def _peers(process: WorkerProcess) -> Iterator[Metric]:
     ):
         values = {"sent": sent, "received": received}
         yield counters(f"styx_peer_{what}_total", f"Other workers: {what}, by direction.", "direction", values)
+
+
+def _reads(process: WorkerProcess) -> Iterator[Metric]:
+    counts, core = process.node.counters, None if process.session is None else process.session.serving
+    yield counters(*families.READS, "freshness", counts.reads)
+    yield counter(*families.READS_TOO_OLD, counts.reads_too_old)
+    versions = None if core is None else core.generation_data.versions
+    yield gauge(*families.VERSION_EPOCHS, 0 if versions is None else versions.epochs)
+    yield gauge(*families.VERSION_STATES, 0 if versions is None else versions.n_images)
+    yield gauge(*families.VERSION_BYTES, 0 if versions is None else versions.n_bytes)
 
 
 def _storage(process: WorkerProcess) -> Iterator[Metric]:

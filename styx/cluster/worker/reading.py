@@ -14,8 +14,10 @@ from itertools import count
 from typing import Final
 
 from styx.cluster.wire import GATEWAY, encode, reads_hears
+from styx.cluster.worker.metrics import WorkerCounters
 from styx.cluster.worker.peers import PING_SECONDS, Peers
 from styx.host.alarm import wall_clock_us
+from styx.model.freshness import AT, LATEST, SESSION, STRICT
 from styx.model.limits import MIB
 from styx.protocol.reads import READ_NUMBERS, BetweenWorkers, ReadAsked
 from styx.reports.function_reports import FunctionReports
@@ -40,6 +42,7 @@ class WorkerReads:
         worker: Worker,
         peers: Peers,
         reports: FunctionReports,
+        counters: WorkerCounters,
         give: Callable[[EpochWanted], None],
         wake: Callable[[], None],
         silence_seconds: float,
@@ -48,6 +51,8 @@ class WorkerReads:
         self._worker = worker
         self._peers = peers
         self._reports = reports
+        self._counters = counters
+        self._too_old = 0
         self._give = give
         self._wake = wake
         self._silence_seconds = silence_seconds
@@ -82,6 +87,7 @@ class WorkerReads:
         for payload in payloads:
             message = reads_hears.decode(payload)
             if isinstance(message, ReadAsked):
+                self._counters.reads[_freshness(message)] += 1
                 if message.staleness_s is not None:
                     message = self._not_older(message, message.staleness_s)
                 number = READ_NUMBERS | secrets.randbits(_NUMBER_BITS)
@@ -141,6 +147,8 @@ class WorkerReads:
                     self._answer(sent)
                 else:
                     self._peers.send(sent.peer, encode(sent.message))
+            self._counters.reads_too_old += exchange.reads.too_old - self._too_old
+            self._too_old = exchange.reads.too_old
             if not self._reports.notes.empty:
                 self._reports.take()
         wanted = exchange.epoch_wanted()
@@ -156,3 +164,12 @@ class WorkerReads:
             connection.abort(f"it does not read: over {UNSENT_BYTES_MAX} bytes of answers wait")
             return
         connection.send(encode(sent.answer))
+
+
+def _freshness(message: ReadAsked) -> str:
+    """What the client asked for, as far as the worker is told."""
+    if message.at is not None:
+        return AT
+    if message.fenced:
+        return STRICT
+    return SESSION if message.at_least >= 0 else LATEST

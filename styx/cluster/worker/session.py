@@ -113,8 +113,9 @@ class WorkerSession:
             self.core, self, f" --coordinator {node.coordinator}", busy, temporary_path(deployment.app)
         )
         self.give = self._passes.to_worker
-        self.reads = WorkerReads(self.core, self.peers, node.reports, self.give, self._passes.wake, silence_s)
-        self._passes.read = self.reads.run
+        self.reads = WorkerReads(
+            self.core, self.peers, node.reports, node.counters, self.give, self._reads_wait, silence_s
+        )
         self._pace = CheckPace(self.core, self.give)
         self._timed = TimedSteps(self.core, self._watch, self._pace.took)
         self._passes.start(self._step)
@@ -267,6 +268,11 @@ class WorkerSession:
         if generation is not None and generation.connected:
             # If the peer is dead, the coordinator notices by itself, and one new generation is enough.
             self._loop.call_later(PEER_LOSS_SECONDS, self.broken, generation, peer, reason)
+
+    def _reads_wait(self) -> None:
+        """There is something to do for reads: they are part of all passes from the first time on."""
+        self._passes.read = self.reads.run
+        self._passes.wake()
 
     # Passes ------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ import pytest
 
 from styx.cluster.wire import GATEWAY, WORKER, answers_hears, encode
 from styx.cluster.worker import reading
+from styx.cluster.worker.metrics import WorkerCounters
 from styx.cluster.worker.reading import WorkerReads
 from styx.messages import Request, encode_request
 from styx.protocol.reads import PartReturned, ReadAnswered, ReadAsked, ReadDropped
@@ -38,7 +39,9 @@ class Serving:
         self.wanted: list[EpochWanted] = []
         notes = SimpleNamespace(empty=True)
         reports, peers = cast(Any, SimpleNamespace(notes=notes)), cast(Any, SimpleNamespace(send=lambda *_: None))
-        self.reads = WorkerReads(self.pair.workers[0], peers, reports, self.wanted.append, self._wake, 30.0)
+        self.counters = WorkerCounters()
+        worker = self.pair.workers[0]
+        self.reads = WorkerReads(worker, peers, reports, self.counters, self.wanted.append, self._wake, 30.0)
         self.answers: list[ReadAnswered] = []
         self.listener: Listener
         self.gateway: Connection
@@ -122,6 +125,7 @@ async def test_a_strict_read_wants_an_epoch(serving: Serving) -> None:
     serving.ask(1, fenced=True)
     await until(lambda: bool(serving.wanted))
     assert serving.wanted == [EpochWanted(1, 0)]
+    assert serving.counters.reads == {"latest": 0, "session": 0, "strict": 1, "at": 0}
 
 
 async def test_how_old_a_state_may_be(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
