@@ -17,7 +17,7 @@ from styx.errors import RequestRejected, StyxError
 from styx.host.passes import Passes
 from styx.host.waiters import Waiter, Waiters
 from styx.messages import ReplyRecord, decode_request
-from styx.model.freshness import AT, LATEST, LEVELS, Freshness
+from styx.model.freshness import AT, LEVELS, STRICT, Freshness
 from styx.model.request import Placed
 from styx.protocol.reads import READ_NUMBERS, READ_PHASE, PartReturned
 from styx.reports.function_reports import FunctionReports
@@ -76,8 +76,9 @@ class EngineReads:
         waiting.check(its_id)
         self.asked[freshness.level] += 1
         at_least = least_epoch(self._worker, freshness)
-        if freshness.level == LATEST and freshness.max_staleness_s is not None:
-            at_least = self._young(freshness.max_staleness_s)
+        seconds_old = None if freshness.level == STRICT else freshness.max_staleness_s
+        if seconds_old is not None and at_least < self._worker.epoch:
+            at_least = max(at_least, self._young(seconds_old))
         self._number += 1
         number = READ_NUMBERS | (self._number & _NUMBERS)
         future: asyncio.Future[Any] = self._loop.create_future()
@@ -147,6 +148,7 @@ class EngineReads:
             if waiter is not None:
                 self._waiting.remove(waiter)
             self._reads.cancel(its_id)
+            self._passes.wake()  # what it ran ends in a pass
 
 
 def _late() -> Exception:

@@ -75,13 +75,11 @@ def answer_of(record: ReplyRecord) -> Answer:
     if record.phase == READ_PHASE:
         place = b'"read":{"epoch":%d}}' % record.epoch
     try:
-        return Answer(
-            200, b'{"result":%b,%b' % (result_json(record.result), place), (JSON, (EPOCH, b"%d" % record.epoch))
-        )
+        return Answer(200, b'{"result":%b,%b' % (result_json(record.result), place), (JSON, *_token(record)))
     except ResultNotJson as error:
         # The transaction has committed. A client that got a 5xx might repeat the request, and run it twice.
         why = _encode(f"the transaction committed, but its result cannot be written as JSON: {error}")
-        return Answer(200, b'{"result":null,"result_error":%b,%b' % (why, place), (JSON, (EPOCH, b"%d" % record.epoch)))
+        return Answer(200, b'{"result":null,"result_error":%b,%b' % (why, place), (JSON, *_token(record)))
 
 
 def answer_of_read(record: ReplyRecord) -> Answer:
@@ -90,6 +88,11 @@ def answer_of_read(record: ReplyRecord) -> Answer:
     if error is not None and found_nothing(error[1]):
         return failure(UNKNOWN_ENTITY, error[1], error[2], record)
     return answer_of(record)
+
+
+def _token(record: ReplyRecord) -> tuple[tuple[bytes, bytes], ...]:
+    """The header with a reply's epoch. There is none before the first one: clients send back what they get."""
+    return ((EPOCH, b"%d" % record.epoch),) if record.epoch >= 0 else ()
 
 
 class MethodNotAllowed(RequestRejected):
@@ -121,7 +124,7 @@ def failure(code: str, kind: str, message: str, record: ReplyRecord | None = Non
         content["read"] = {"epoch": record.epoch}
     status = STATUS_OF_CODE.get(code, INTERNAL_STATUS)
     headers = _HEADERS.get(status, (JSON,))
-    return Answer(status, _encode(content), headers if record is None else (*headers, (EPOCH, b"%d" % record.epoch)))
+    return Answer(status, _encode(content), headers if record is None else (*headers, *_token(record)))
 
 
 def loaded(count: int) -> Answer:

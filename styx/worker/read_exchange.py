@@ -213,11 +213,9 @@ class ReadExchange:
             self._parts -= 1
 
     def _one_less(self, its_id: _Whole) -> None:
-        left = self._by_client[its_id.client] - 1
-        if left:
+        left = self._by_client.pop(its_id.client, 0) - 1  # 0: its client went between its end and this
+        if left > 0:
             self._by_client[its_id.client] = left
-        else:
-            del self._by_client[its_id.client]
 
     def _drop_part_of(self, its_id: Any) -> None:
         """Of a read that has ended while a peer runs a part of it."""

@@ -125,6 +125,7 @@ class Reads:
         self._asked = 0
         self._fenced: deque[_Reading] = deque()
         self._ready: deque[_Reading] = deque()
+        self._dropped: list[ReadRun] = []
         self._variables = OwnVariables()
         self._ended: list[ReadEnded | AskPart] = []
         self._views: tuple[int, Views] = (_NONE, {})
@@ -174,11 +175,22 @@ class Reads:
     def cancel(self, its_id: Any) -> None:
         """Nobody waits for it any more."""
         reading = self._by_id.pop(its_id, None)
-        if reading is not None and reading.run is not None:
-            reading.run.drop()
-        if len(self._waiting) > 2 * len(self._by_id) + _CANCELLED_MAX:
+        if reading is not None:
+            self._drop(reading)
+        most = 2 * len(self._by_id) + _CANCELLED_MAX
+        if len(self._waiting) > most:
             self._waiting = [each for each in self._waiting if self._by_id.get(each[2].id) is each[2]]
             heapq.heapify(self._waiting)
+        if len(self._fenced) > most:
+            self._fenced = deque([each for each in self._fenced if self._by_id.get(each.id) is each])
+
+    def _drop(self, reading: _Reading) -> None:
+        """Its run, if it has one, ends without a result when `run` is next called: its functions may have `finally`
+        blocks, which run in a pass as all code of the app does.
+        """
+        if reading.run is not None:
+            self._dropped.append(reading.run)
+            reading.run = None
 
     def _follow(self) -> None:
         """Notes that the worker has begun a new generation, if it has: what comes from now on is of that one."""
@@ -195,10 +207,8 @@ class Reads:
         for reading in self._fenced:
             reading.fence = fence_epoch(self._worker)
         for reading in list(self._by_id.values()):
-            run = reading.run
-            if run is not None:
-                run.drop()
-            if run is not None or reading.part is not None:
+            if reading.run is not None or reading.part is not None:
+                self._drop(reading)
                 self._fail(reading, "unavailable", "NotSent", "the worker has begun a new generation: ask again")
 
     def _take(self, reading: _Reading, at_least: int) -> None:
@@ -247,7 +257,7 @@ class Reads:
     @property
     def runnable(self) -> bool:
         """Whether there is something for `run` to do now."""
-        if self._ready or self._ended or self._fence_is_passed:
+        if self._ready or self._ended or self._dropped or self._fence_is_passed:
             return True
         if self._generation is not self._worker.generation_data and self._by_id:
             return True
@@ -256,6 +266,8 @@ class Reads:
     def run(self, invocations: int) -> list[ReadEnded | AskPart]:
         """Runs about as many functions, and gives what has come of it, in order."""
         self._follow()
+        while self._dropped:
+            self._dropped.pop().drop()
         self._pass_fences()
         self._begin_those_that_may()
         left = invocations
@@ -384,9 +396,7 @@ class Reads:
     def _too_old(self, reading: _Reading, end: PartFailed) -> None:
         """The versions do not reach the epoch, here or on another worker."""
         self.too_old += 1
-        if reading.run is not None:
-            reading.run.drop()
-            reading.run = None
+        self._drop(reading)
         wanted = reading.wanted
         if wanted is not None and wanted.at is None and reading.attempts < _ATTEMPTS_MAX:
             self._wait(reading, reading.epoch + 1)

@@ -105,7 +105,8 @@ class SerialRun:
         self._made = None
         self._further.clear()
         while self._stack:
-            abandon(self._stack.pop().invocation, self._running)
+            frame = self._stack.pop()  # it must live on: with its `steps` the coroutine would end, unwatched
+            abandon(frame.invocation, self._running)
 
     # One function ------------------------------------------------------------------------------------------
 

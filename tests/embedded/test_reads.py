@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
@@ -15,6 +15,7 @@ from styx.errors import BadArguments, NotSent
 from styx.model.limits import Limits
 from styx.protocol.reads import READ_PHASE
 from styx.testing import embedded_cluster
+from styx.worker.events import Step
 
 pytestmark = pytest.mark.anyio
 
@@ -87,6 +88,16 @@ async def endless(ctx: Context) -> None:
         pass
 
 
+@price.register(read_only=True)
+async def does_not_go(ctx: Context) -> None:
+    try:
+        for _ in range(1_000):
+            await ctx.call(discount, seen, ctx.key)
+    finally:
+        while True:
+            pass
+
+
 @cart.register
 async def add(ctx: Context, item: Item) -> None:
     await ctx.rows(items).insert(item)
@@ -108,6 +119,15 @@ async def all_carts(ctx: Context) -> int:
 
 
 app = App("shop", operators=[price, discount, cart])
+
+
+class OpenEpoch(NamedTuple):
+    """A worker that executes an epoch."""
+
+    epoch: int
+    reached: Step = Step.EXECUTING
+    recorded_until: int = -1
+    limits: Limits = Limits()
 
 
 async def test_a_read_is_of_one_state_whatever_runs_meanwhile() -> None:
@@ -178,6 +198,33 @@ async def test_a_function_that_does_not_end_is_ended() -> None:
             await cluster.read(price, "a", endless)
         await cluster.call(price, "a", change, 1)
         assert await cluster.read(price, "a", both) == [1, -1]
+
+
+async def test_one_that_nobody_waits_for_is_ended_as_well() -> None:
+    async with embedded_cluster(app, limits=Limits(function_seconds_max=0.1, slice_invocations=1)) as cluster:
+        reading = asyncio.ensure_future(cluster.read(price, "a", does_not_go))
+        while not cluster.engine.reads.under_way:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.002)
+        reading.cancel()
+        assert await cluster.read(price, "a", seen) == 0
+        assert cluster.engine.reads.under_way == 0
+
+
+async def test_a_state_that_an_epoch_has_been_replacing_for_long() -> None:
+    async with embedded_cluster(app) as cluster:
+        await cluster.call(price, "a", change, 1)
+        reads = cluster.engine.reads
+        worker = reads._worker
+        epoch = worker.epoch + 1
+        reads._worker = OpenEpoch(epoch)  # type: ignore[assignment]
+        reads._begun, reads._begun_s = epoch, asyncio.get_running_loop().time() - 10
+        for freshness in ("latest", "session"):
+            with pytest.raises(RequestRejected, match="too_stale"):
+                await cluster.read(price, "a", seen, freshness=freshness, max_staleness_s=5)
+            assert await cluster.read(price, "a", seen, freshness=freshness, max_staleness_s=20) == 1
+        assert await cluster.read(price, "a", seen, freshness="strict", max_staleness_s=5) == 1
+        reads._worker = worker
 
 
 async def test_how_new_a_read_is() -> None:

@@ -104,6 +104,13 @@ async def test_a_token_alone_asks_for_the_session(client: EmbeddedClient, gatewa
     assert "nothing was changed" in late.json["error"]["message"]
 
 
+async def test_before_the_first_epoch_there_is_no_token(gateway: Gateway) -> None:
+    """Clients send back what they get, and -1 is not a token."""
+    answer = await ask(gateway, BALANCE, styx_freshness="latest")
+    assert answer.json == {"result": 0, "read": {"epoch": -1}}
+    assert "styx-epoch" not in answer.headers
+
+
 async def test_a_token_does_not_make_a_read_of_a_call(client: EmbeddedClient, gateway: Gateway) -> None:
     """A browser may send it with every request."""
     answer = await post(gateway, "/v1/account/ada/deposit", b"[5]", styx_epoch="99")
@@ -148,6 +155,7 @@ async def test_a_state_that_is_too_old_is_refused(
     client: EmbeddedClient, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads = client.engine.reads
+    await client.call(account, "ada", deposit, 7)
 
     def stale(seconds: float) -> int:
         raise RequestRejected("too_stale", "the newest state is too old")

@@ -288,6 +288,34 @@ def test_a_dropped_read_is_dropped_at_the_other_worker_as_well() -> None:
     pair.idle()
 
 
+def test_a_gateway_that_goes_while_its_read_ends() -> None:
+    pair = Pair()
+    written(pair, 0, 3, 4)
+    pair.ask(0, 1, "both", KEYS[1], at=0)
+    ((_, sent),) = pair.wire
+    pair.wire.clear()
+    too_old = PartFailed("snapshot_too_old", "SnapshotTooOld", "it is not kept any more")
+    pair.exchanges[0].heard(1, PartAnswered(1, sent.message.id, too_old))
+    pair.exchanges[0].client_gone(GATEWAY)
+    pair.go_on(0)
+    pair.idle()
+
+
+def test_strict_reads_that_nobody_waits_for_leave_nothing() -> None:
+    """A worker whose log stands still may hear of many."""
+    pair = Pair()
+    written(pair, 0, 3, 4)
+    for number in range(500):
+        pair.ask(0, number, "value", fenced=True)
+        pair.exchanges[0].dropped(GATEWAY, number)
+    assert len(pair.exchanges[0].reads._fenced) <= 101
+    pair.ask(0, 500, "value", fenced=True)
+    pair.join(1)
+    pair.close(1)
+    pair.go_on(0)
+    assert pair.result() == (1, 3)
+
+
 def test_an_answer_of_another_worker_than_was_asked_counts_for_nothing() -> None:
     pair = Pair()
     written(pair, 0, 3, 4)
