@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any, Final
 
 from styx.cluster.wire import Owners, answers_hears, encode
-from styx.errors import RequestRejected
+from styx.errors import ConfigurationError, RequestRejected
 from styx.messages import ReplyRecord
 from styx.model.freshness import LATEST, SESSION, STRICT, Freshness
 from styx.model.limits import Limits
@@ -125,7 +125,7 @@ class _WorkerLink:
     async def _open(self, dialling: Coroutine[Any, Any, Connection]) -> None:
         try:
             connection = await dialling
-        except OSError as error:
+        except (OSError, ConfigurationError) as error:  # certificates may be about to be replaced
             _log.debug("a worker cannot be reached for reads: %s", error)
             self.lost = True
             return

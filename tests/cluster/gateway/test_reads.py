@@ -9,7 +9,7 @@ import pytest
 
 from styx.cluster.gateway.reads import ClusterReads
 from styx.cluster.wire import GATEWAY, WORKER, Owners, encode, reads_hears
-from styx.errors import RequestRejected
+from styx.errors import ConfigurationError, RequestRejected
 from styx.messages import ReplyRecord
 from styx.model.freshness import AT, LATEST, SESSION, STRICT, Freshness
 from styx.model.limits import Limits
@@ -190,6 +190,22 @@ async def test_another_process_at_the_address_is_not_asked(deployment: Deploymen
     # What was dialled is lost by then, and dialled anew.
     assert (await reading).result == b"\x07"
     assert not deployment.workers[1].asked
+
+
+async def test_a_certificate_that_is_being_replaced(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def without_a_file(self: Security) -> None:
+        tried.append(self)
+        raise ConfigurationError("the certificate cannot be read")
+
+    deployment.owners()
+    deployment.workers[0].ends = [DONE]
+    with monkeypatch.context() as patched:
+        patched.setattr(Security, "dialer_context", without_a_file)
+        read = deployment.read()
+        await until(lambda: len(tried) > 1)
+    assert (await read).result == b"\x07"
 
 
 async def test_a_read_that_nobody_waits_for_is_dropped_at_the_worker(deployment: Deployment) -> None:
