@@ -156,6 +156,7 @@ class ReadExchange:
 
     def peer_lost(self, peer: int) -> None:
         """The connection to a worker of the generation is lost, for the rest of it."""
+        self._follow()
         self._lost.add(peer)
         for number in [number for number, asked in self._asked.items() if asked.peer == peer]:
             self._answered(number, _unavailable(f"the connection to worker {peer} is lost"))
@@ -171,9 +172,7 @@ class ReadExchange:
 
     def run(self, invocations: int) -> list[ToPeer | ToClient]:
         """Runs about as many functions; gives what is to be sent."""
-        if self._generation != self._worker.generation:
-            self._generation = self._worker.generation
-            self._lost.clear()
+        self._follow()
         for outcome in self.reads.run(invocations):
             if isinstance(outcome, AskPart):
                 self._ask(outcome.id, outcome.part)
@@ -181,6 +180,14 @@ class ReadExchange:
                 self._ended(outcome)
         out, self._out = self._out, []
         return out
+
+    def _follow(self) -> None:
+        """Notes that the worker has begun a new generation, if it has: there each peer can be reached, until it is
+        lost.
+        """
+        if self._generation != self._worker.generation:
+            self._generation = self._worker.generation
+            self._lost.clear()
 
     def _ask(self, its_id: Any, part: ReadPart) -> None:
         owner = self._worker.executor.owners.get(part.slot)

@@ -288,6 +288,17 @@ def test_a_dropped_read_is_dropped_at_the_other_worker_as_well() -> None:
     pair.idle()
 
 
+def test_a_peer_that_is_lost_before_the_first_read_of_a_generation() -> None:
+    pair = Pair()
+    written(pair, 0, 3, 4)
+    pair.begin(2)
+    written(pair, 0, 3, 4)
+    pair.exchanges[0].peer_lost(1)
+    pair.ask(0, 1, "both", KEYS[1])
+    assert pair.code() == "unavailable"
+    pair.idle()
+
+
 def test_a_gateway_that_goes_while_its_read_ends() -> None:
     pair = Pair()
     written(pair, 0, 3, 4)
