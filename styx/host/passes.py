@@ -125,11 +125,10 @@ class Passes:
                 settle(self._events, self._log)
             lags = surroundings.flush() > LOG_BYTES_MAX
             settle(self._events, self._log)
-            reads_on = (
-                self.read is not None and self.read()
-            )  # behind the last step: what this pass has closed can be read now
             if not self.stopped:
-                again = surroundings.after_pass() or reads_on
+                # Behind the last step: what this pass has closed can be read now.
+                again = self.read is not None and self.read()
+                again = surroundings.after_pass() or again
                 if lags != self._lags:
                     self._lags = lags
                     self.to_worker(LogLags(lags))

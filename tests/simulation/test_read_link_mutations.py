@@ -48,14 +48,6 @@ def a_strict_read_waits_for_no_record(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Reads, "ask", ask)
 
 
-def a_fence_is_passed_as_soon_as_its_epoch_begins(patch: pytest.MonkeyPatch) -> None:
-    def passed(self: Reads) -> bool:
-        fence = self._fenced[0].fence if self._fenced else None
-        return bool(self._fenced) and (fence is None or self._worker.epoch > fence)
-
-    patch.setattr(Reads, "_fence_is_passed", property(passed))
-
-
 def a_strict_read_is_of_the_epoch_before_its_fence(patch: pytest.MonkeyPatch) -> None:
     original = reads.fence_epoch
 
@@ -89,7 +81,6 @@ def a_token_is_ignored(patch: pytest.MonkeyPatch) -> None:
 
 MUTATIONS: dict[Mutation, tuple[int, Mapping[str, Any]]] = {
     a_strict_read_waits_for_no_record: (0, FROZEN),
-    a_fence_is_passed_as_soon_as_its_epoch_begins: (0, FROZEN),
     a_strict_read_is_of_the_epoch_before_its_fence: (0, PACE),
     a_part_is_asked_at_the_newest_epoch_of_whoever_runs_it: (4, PACE),
     a_token_is_ignored: (0, PACE),
