@@ -55,7 +55,7 @@ from styx.messages import REJECTION_CODES, Reply, ReplyError
 from styx.model.dead_list import DEAD_CALLS_DEFAULT, DeadCallsPage, page_of, parts_of
 from styx.model.entity_read import UNKNOWN_ENTITY
 from styx.model.event import Event
-from styx.model.freshness import SESSION, Freshness
+from styx.model.freshness import EPOCH_MAX, SESSION, Freshness
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.model.table_names import own_name, owner_of
 from styx.protocol.reads import READ_PHASE
@@ -324,7 +324,8 @@ class HttpClient(RemoteClient):
         return HttpEvents(self._url, self._credential, lambda: self._session)
 
     def _answered(self, epoch: str) -> None:
-        if epoch.isascii() and epoch.isdigit():
+        # Whatever stands between may have changed it: a token that no gateway takes would end the session.
+        if len(epoch) < len(str(EPOCH_MAX)) and epoch.isascii() and epoch.isdigit():
             self._epoch = max(self._epoch, int(epoch))
 
     def _check_open(self) -> None:

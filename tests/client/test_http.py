@@ -469,3 +469,11 @@ async def test_a_load_of_the_blocking_client(there: EmbeddedClient, shop_url: st
         await asyncio.sleep(0.01)
     assert done == [LoadReport(100, 1), "sync-7"]
     assert there.entity(plain, "sync-99") == 99
+
+
+@pytest.mark.parametrize("told", ["9" * 5000, str(2**53), "-1", "²", "", "7x"])
+def test_what_is_no_token_does_not_spoil_the_session(told: str) -> None:
+    client = HttpClient("http://127.0.0.1:1")
+    client._answered("41")
+    client._answered(told)
+    assert client.epoch == 41
