@@ -349,12 +349,14 @@ class Simulation:
                 raise SerializabilityViolation(f"{reply} was sent behind a reply of epoch {before}")
 
     def _reads_seen(self) -> list[ReadSeen]:
-        """All reads outside the log. What they have seen behind a change of the app was converted for it meanwhile."""
+        """All reads outside the log, unless the app was changed: what they have seen then was maybe converted for the
+        change, and a change before the first epoch is not told from the first version.
+        """
         world = self.world
         assert world.coordinator is not None
         newest, there = max((read.epoch for read in world.reads_seen), default=-1), world.coordinator.core.epoch
         assert newest <= there, f"epoch {newest} was read, and the last one is {there}"
-        return world.reads_seen if not self.plan.cluster or len(world.versions.apps()) == 1 else []
+        return world.reads_seen if not self.plan.cluster or not any(world.versions.began.values()) else []
 
     def _check_times(self) -> None:
         """No delivery is made before its time, by the clock of the process whose clock is the most ahead."""
