@@ -74,12 +74,14 @@ def answer_of(record: ReplyRecord) -> Answer:
     place = b'"transaction":{"id":%d,"epoch":%d,"phase":%d}}' % (record.tid, record.epoch, record.phase)
     if record.phase == READ_PHASE:
         place = b'"read":{"epoch":%d}}' % record.epoch
+    # Before the first epoch there is no token: clients send back what they get.
+    headers = (JSON, (EPOCH, b"%d" % record.epoch)) if record.epoch >= 0 else (JSON,)
     try:
-        return Answer(200, b'{"result":%b,%b' % (result_json(record.result), place), (JSON, *_token(record)))
+        return Answer(200, b'{"result":%b,%b' % (result_json(record.result), place), headers)
     except ResultNotJson as error:
         # The transaction has committed. A client that got a 5xx might repeat the request, and run it twice.
         why = _encode(f"the transaction committed, but its result cannot be written as JSON: {error}")
-        return Answer(200, b'{"result":null,"result_error":%b,%b' % (why, place), (JSON, *_token(record)))
+        return Answer(200, b'{"result":null,"result_error":%b,%b' % (why, place), headers)
 
 
 def answer_of_read(record: ReplyRecord) -> Answer:
@@ -88,11 +90,6 @@ def answer_of_read(record: ReplyRecord) -> Answer:
     if error is not None and found_nothing(error[1]):
         return failure(UNKNOWN_ENTITY, error[1], error[2], record)
     return answer_of(record)
-
-
-def _token(record: ReplyRecord) -> tuple[tuple[bytes, bytes], ...]:
-    """The header with a reply's epoch. There is none before the first one: clients send back what they get."""
-    return ((EPOCH, b"%d" % record.epoch),) if record.epoch >= 0 else ()
 
 
 class MethodNotAllowed(RequestRejected):
@@ -124,7 +121,9 @@ def failure(code: str, kind: str, message: str, record: ReplyRecord | None = Non
         content["read"] = {"epoch": record.epoch}
     status = STATUS_OF_CODE.get(code, INTERNAL_STATUS)
     headers = _HEADERS.get(status, (JSON,))
-    return Answer(status, _encode(content), headers if record is None else (*headers, *_token(record)))
+    if record is not None and record.epoch >= 0:
+        headers = (*headers, (EPOCH, b"%d" % record.epoch))
+    return Answer(status, _encode(content), headers)
 
 
 def loaded(count: int) -> Answer:
