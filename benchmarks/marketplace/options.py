@@ -37,7 +37,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def _check_way(settings: Settings, options: argparse.Namespace) -> None:
     """Raises `ConfigurationError` if dashboards are to be read in a way that the requests' clients do not have."""
     where = getattr(options, "on", "embedded")
-    through_kafka = where.startswith("kafka:") or (where == "cluster" and not options.gateway)
+    # A command without the option has all its clients behind a gateway.
+    through_kafka = where.startswith("kafka:") or (where == "cluster" and not getattr(options, "gateway", True))
     if settings.dashboards_outside and through_kafka:
         raise ConfigurationError(
             "--dashboards-outside needs clients of a gateway: give --gateway, or --on http://HOST:PORT"

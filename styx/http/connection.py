@@ -177,6 +177,7 @@ class HttpConnection(HttpToolsProtocol):
     # What the answer calls when it is complete.
 
     def on_response_complete(self) -> None:
+        self._answers.complete()
         self._in_flight -= 1
         super().on_response_complete()
         if self._in_flight or self._ended:

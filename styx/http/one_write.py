@@ -13,7 +13,7 @@ _LENGTH: Final = b"\r\ncontent-length: "
 
 class OneWrite:
     """The way of a connection's answers to its `transport`. A head that announces a length is held until the next write
-    or the end; a stream's head leaves at once. Everything else is the transport's.
+    or the answer's end; a stream's head leaves at once. Everything else is the transport's.
     """
 
     __slots__ = ("_head", "_transport")
@@ -31,11 +31,15 @@ class OneWrite:
             return
         self._transport.write(data)
 
-    def close(self) -> None:
-        """As the transport's, behind all that was written."""
+    def complete(self) -> None:
+        """The answer is complete: to a `HEAD` it has nothing behind its head."""
         if self._head:
             self._transport.write(self._head)
             self._head = b""
+
+    def close(self) -> None:
+        """As the transport's, behind all that was written."""
+        self.complete()
         self._transport.close()
 
     def __getattr__(self, name: str) -> Any:

@@ -56,6 +56,14 @@ async def test_an_answer_without_a_body(monkeypatch: pytest.MonkeyPatch) -> None
     assert written == [b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"]
 
 
+async def test_an_answer_to_a_head_request_is_its_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer, written = _peer(_answering([LENGTH], b"body"), monkeypatch)
+    await peer.send(GET.replace(b"GET", b"HEAD"))
+    assert written == [b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n"]
+    await peer.send(GET)
+    assert written[1:] == [b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nbody"]
+
+
 async def test_a_stream_begins_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     hold = asyncio.Event()
     peer, written = _peer(_answering([], b"part", b"", hold=hold), monkeypatch)
