@@ -31,7 +31,7 @@ from styx.metrics import families
 from styx.metrics.exposition import Exposition, counter, counters, gauge, histogram
 from styx.model.app import App
 from styx.model.freshness import Freshness
-from styx.model.limits import Limits, peer_silence_seconds
+from styx.model.limits import Limits
 from styx.model.operator import Operator
 from styx.model.request import AppRouter, Placed, RequestMaker
 from styx.transport import Connection, Hello, Refused, Security
@@ -82,8 +82,7 @@ class GatewayProcess:
             incarnation=secrets.token_hex(INCARNATION_BYTES),
             facts={} if serves else {INGEST_FACT: ""},
         )
-        silence_s = lambda: peer_silence_seconds(self.limits)  # noqa: E731 - it fits a line
-        self._reads = ClusterReads(security, self._hello, lambda: self.limits, silence_s)
+        self._reads = ClusterReads(security, self._hello, lambda: self.limits)
         self._deployment: Deployment | None = None
         self.maker: RequestMaker
         self._requester: Requester | None = None

@@ -19,7 +19,7 @@ from styx.cluster.wire import Owners, answers_hears, encode
 from styx.errors import ConfigurationError, RequestRejected
 from styx.messages import ReplyRecord
 from styx.model.freshness import LATEST, SESSION, STRICT, Freshness
-from styx.model.limits import Limits
+from styx.model.limits import Limits, peer_silence_seconds
 from styx.model.request import Placed
 from styx.protocol.reads import READ_PHASE, PartReturned, ReadAnswered, ReadAsked, ReadDropped
 from styx.transport import Connection, Hello, Security, dial
@@ -34,21 +34,14 @@ _log = logging.getLogger("styx.gateway")
 
 
 class ClusterReads:
-    """The reads of one gateway. `limits` gives those of the deployment. A worker that is silent for longer than
-    `silence_seconds` gives is lost.
+    """The reads of one gateway. `limits` gives those of the deployment. A worker that is silent for longer than its
+    peers wait (`peer_silence_seconds`) is lost.
     """
 
-    def __init__(
-        self,
-        security: Security,
-        hello: Hello,
-        limits: Callable[[], Limits],
-        silence_seconds: Callable[[], float],
-    ) -> None:
+    def __init__(self, security: Security, hello: Hello, limits: Callable[[], Limits]) -> None:
         self._security = security
         self._hello = hello
         self._limits = limits
-        self._silence_seconds = silence_seconds
         self._known: Owners | None = None
         self._changed = asyncio.Event()
         self._links: dict[int, _WorkerLink] = {}
@@ -99,7 +92,8 @@ class ClusterReads:
         if link is None or link.lost:
             if self._closed:
                 return None
-            link = self._links[worker] = _WorkerLink(self._dial(known.addresses[worker]), self._silence_seconds())
+            silence_s = peer_silence_seconds(self._limits())
+            link = self._links[worker] = _WorkerLink(self._dial(known.addresses[worker]), silence_s)
         return await link.ask(known.generation, request.payload, freshness)
 
     async def _dial(self, address: str) -> Connection:

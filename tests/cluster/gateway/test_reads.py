@@ -72,7 +72,7 @@ class Deployment:
         self.workers = [FakeWorker("w0"), FakeWorker("w1")]
         hello = Hello(cluster="c", role=GATEWAY, name="g", incarnation="g")
         self.limits = Limits(in_flight_max=2)
-        self.reads = ClusterReads(SECURITY, hello, lambda: self.limits, lambda: 30.0)
+        self.reads = ClusterReads(SECURITY, hello, lambda: self.limits)
 
     def owners(self, generation: int = 5, swapped: bool = False) -> None:
         owners = {0: 1, 1: 0} if swapped else {0: 0, 1: 1}
