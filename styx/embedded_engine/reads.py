@@ -11,7 +11,7 @@ import math
 import secrets
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from styx.errors import RequestRejected, StyxError
 from styx.host.passes import Passes
@@ -23,10 +23,6 @@ from styx.protocol.reads import READ_NUMBERS, READ_PHASE, PartReturned
 from styx.reports.function_reports import FunctionReports
 from styx.worker.reads import ReadEnded, Reads, ReadWanted, answered_epoch, closed_epoch, least_epoch
 from styx.worker.worker import Worker
-
-_NUMBER_BITS: Final = 62
-_NUMBERS: Final = (1 << _NUMBER_BITS) - 1
-"""Reads have numbers one behind the other, from anywhere: those of two processes do not meet."""
 
 
 class EngineReads:
@@ -45,7 +41,8 @@ class EngineReads:
         self._passes = passes
         self._reads = Reads(worker)
         self._waiting = Waiters[str](self._loop, worker.limits.in_flight_max, _late)
-        self._number = secrets.randbits(_NUMBER_BITS)
+        # Numbers one behind the other, from anywhere: those of two processes do not meet.
+        self._number = secrets.randbelow(READ_NUMBERS)
         self._begun = -1
         self._begun_s = 0.0
 
@@ -80,7 +77,7 @@ class EngineReads:
         if seconds_old is not None and at_least < self._worker.epoch:
             at_least = max(at_least, self._young(seconds_old))
         self._number += 1
-        number = READ_NUMBERS | (self._number & _NUMBERS)
+        number = READ_NUMBERS + self._number % READ_NUMBERS
         future: asyncio.Future[Any] = self._loop.create_future()
         future.add_done_callback(partial(self._left, its_id))
         waiting.add(Waiter(its_id, request.slot, request.payload, future, raw, False, now_s, now_s + seconds))

@@ -16,7 +16,9 @@ from styx.model.partitioning import Key
 from styx.protocol.frames import CallSpec
 
 READ_NUMBERS: Final = 1 << 62
-"""The least number of a read. It stands in place of a TID, and is no transaction's: TIDs do not get so far."""
+"""The least number of a read, and how many there are. It stands in place of a TID, and is no transaction's: TIDs do not
+get so far.
+"""
 
 READ_PHASE: Final = 4
 """In the place of a phase in the reply to a read: the end of an epoch is behind all its phases."""

@@ -28,7 +28,6 @@ from styx.worker.worker import Worker
 
 UNSENT_BYTES_MAX: Final = 256 * MIB
 """Answers that wait for one gateway; with more it counts as gone."""
-_NUMBER_BITS: Final = 62
 
 
 class WorkerReads:
@@ -90,7 +89,7 @@ class WorkerReads:
                 self._counters.reads[_freshness(message)] += 1
                 if message.staleness_s is not None:
                     message = self._not_older(message, message.staleness_s)
-                number = READ_NUMBERS | secrets.randbits(_NUMBER_BITS)
+                number = READ_NUMBERS + secrets.randbelow(READ_NUMBERS)
                 self.exchange.asked(client, message, number, wall_clock_us())
             else:
                 self.exchange.dropped(client, message.id)
