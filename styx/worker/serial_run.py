@@ -105,8 +105,10 @@ class SerialRun:
         self._made = None
         self._further.clear()
         while self._stack:
-            frame = self._stack.pop()  # it must live on: with its `steps` the coroutine would end, unwatched
-            abandon(frame.invocation, self._running)
+            # The stack keeps the frame until then: with its `steps` the coroutine would end, unwatched. A variable of
+            # compiled code would not, because it ends with its last use.
+            abandon(self._stack[-1].invocation, self._running)
+            self._stack.pop()
 
     # One function ------------------------------------------------------------------------------------------
 

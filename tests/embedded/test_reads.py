@@ -16,7 +16,6 @@ from styx.model.limits import Limits
 from styx.protocol.reads import READ_PHASE
 from styx.testing import embedded_cluster
 from styx.worker.events import Step
-from tests.plain_form import plain_form
 
 pytestmark = pytest.mark.anyio
 
@@ -201,8 +200,6 @@ async def test_a_function_that_does_not_end_is_ended() -> None:
         assert await cluster.read(price, "a", both) == [1, -1]
 
 
-# Compiled, the function's end can run where the watchdog does not interrupt it: what does not end there is not found.
-@plain_form
 async def test_one_that_nobody_waits_for_is_ended_as_well() -> None:
     async with embedded_cluster(app, limits=Limits(function_seconds_max=0.1, slice_invocations=1)) as cluster:
         reading = asyncio.ensure_future(cluster.read(price, "a", does_not_go))
