@@ -155,7 +155,9 @@ async def _replay(ctx: Context, its_id: str) -> bool:
         spec.keys.check(called_key(entry))
     except InTransactionError as error:
         raise UnsupportedValue(f"the dead call cannot be tried again, and stays: {error}") from None
-    again = replace(entry, due_us=AT_ONCE, id=new_id(ctx), given_us=ctx._env.timestamp_us, attempt=0)
+    params = ctx._env.app.operators[entry.operator].again(entry.function, entry.params)
+    given_us = ctx._env.timestamp_us
+    again = replace(entry, due_us=AT_ONCE, id=new_id(ctx), given_us=given_us, params=params, attempt=0)
     # Under its id, and not under the name that it may have had: another call may stand there by now.
     agenda = ctx._cell.sibling(ctx._env, agenda_of(ctx.operator), entry_key(ctx.key, again.id))
     agenda.write(ctx._chain, encode_entry(again))

@@ -19,11 +19,11 @@ import msgspec
 from styx.errors import BadRecord, ConfigurationError, UnknownFunction, describe
 from styx.model.agenda import USUAL_RETRY, Retry
 from styx.model.event import Event
-from styx.model.ingest_functions import COUNTS, Count, IngestFunctions
+from styx.model.ingest_functions import COUNTS, RECORD, Count, IngestFunctions
 from styx.model.ingest_position import Position, RawRecord
 from styx.model.operator import Operator
 from styx.model.record_format import Decode, RecordFormat, format_of
-from styx.values.codec import shown
+from styx.values.codec import decode_plain, encode_strict, shown
 from styx.values.declared_types import check_declared
 
 TOPIC_CHARS_MAX: Final = 249
@@ -188,6 +188,11 @@ class Ingest(Operator):
             raise
         except Exception as error:  # noqa: BLE001 - code of the app and of decoders
             raise _bad(topic, partition, raw, f": {what} of ingest {self.name!r}", error) from None
+
+    def again(self, function: str, params: bytes) -> bytes:
+        """As `Operator.again`: a record that was set aside is decoded once more."""
+        arguments = decode_plain(params)
+        return encode_strict([arguments[0], True]) if function == RECORD and len(arguments) > 1 else params
 
     def _read(self, topic: str, partition: int, raw: RawRecord) -> IngestRecord[Any]:
         try:

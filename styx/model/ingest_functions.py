@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from styx.errors import BadRecord
+from styx.errors import BadRecord, describe
 from styx.model.agenda import ATTEMPTS_MAX, Retry
 from styx.model.context import Context
 from styx.model.ingest_position import (
@@ -30,6 +30,8 @@ from styx.model.ingest_position import (
 if TYPE_CHECKING:
     from styx.model.ingest import Ingest
 
+RECORD: Final = "record"
+"""The function that an entity calls for each record."""
 COUNTS: Final = "counts"
 """The table of an ingest with a row for each of these."""
 SET_ASIDE: Final = "set_aside"
@@ -90,17 +92,20 @@ class IngestFunctions:
         await ctx.put(position)
         return Outcome(TAKEN, position)
 
-    async def record(self, ctx: Context, record: RawRecord, last: bool = False) -> str:
-        """Makes the call, or emits the event, that a record becomes. `last`: what is raised now is the reason for which
-        it is set aside.
+    async def record(self, ctx: Context, record: RawRecord, refused: str | bool = False) -> str:
+        """Makes the call, or emits the event, that a record becomes. `refused`: the reason for which it is set aside,
+        whatever a version that has come meanwhile could make of it, since later records may have gone by; or True, for
+        one that was set aside and that somebody tries again.
         """
+        if isinstance(refused, str):
+            raise BadRecord(refused)
         topic, partition = ctx.key  # the topic of the version that has taken it, which may read another one now
         try:
             made = self._ingest.made(topic, partition, record)
-        except BadRecord:
-            if last:
+        except BadRecord as error:
+            if refused:
                 raise
-            ctx.after_commit(self._ingest, self.record, ctx.key, (record, True), retry=_ONCE)
+            ctx.after_commit(self._ingest, self.record, ctx.key, (record, describe(error)[1]), retry=_ONCE)
             ctx.rows(self._ingest.counts).add(SET_ASIDE, number=1)
             return SET_ASIDE
         if not made.wanted:

@@ -471,6 +471,10 @@ class Operator:
         """The slot of each checked key, at a smaller cost than key by key; raises as `partition_of`."""
         return self.key_space.slots_of(keys, n_slots)
 
+    def again(self, function: str, params: bytes) -> bytes:
+        """The arguments with which a dead call of a function is tried again."""
+        return params
+
     def __repr__(self) -> str:
         return f"Operator({self.name!r})"
 

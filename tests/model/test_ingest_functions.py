@@ -10,7 +10,7 @@ import pytest
 
 import styx
 from styx import App, Operator
-from styx.errors import RequestRejected
+from styx.errors import RequestRejected, TransactionAborted
 from styx.model import ingest_functions, ingest_position
 from styx.model.ingest_position import BUSY, ELSEWHERE, TAKEN, Batch
 from styx.testing import embedded_cluster
@@ -95,6 +95,36 @@ async def test_a_bad_record_costs_itself() -> None:
         assert await paid(cluster) == [0, 2, 5]
         assert (await told(cluster, "position"))[1] == 2, "what cannot be decoded; an abort of the app is none of them"
         assert cluster.engine.reports.dead_calls.by_function == {"payments.record": 3}
+
+
+async def test_what_one_version_has_refused_no_other_takes_by_itself() -> None:
+    """Later records may have gone by."""
+    app, _ = made_app()
+    async with embedded_cluster(app) as cluster:
+        await told(cluster, "begin", "t1", 0)
+        await taken(cluster, batch(0, pay("ada", 0)))
+        with pytest.raises(TransactionAborted, match="BadRecord: it was no payment"):
+            await told(cluster, "record", raw(1, pay("ada", 1)), "it was no payment")
+        assert await paid(cluster) == [0]
+
+
+async def test_a_record_that_is_tried_again_is_decoded_by_the_version_that_runs(tmp_path: Path) -> None:
+    app, _ = made_app(where=lambda record: bool(record.value.account[9]))
+    async with styx.embedded(app, tmp_path) as client:
+        await client.call("payments", KEY, "begin", "t1", 0)
+        await client.call("payments", KEY, "take", batch(0, pay("ada", 0)))
+        await client.engine.settled(10)
+        [dead] = (await client.dead_calls("payments")).calls
+        assert await client.replay_dead_call("payments", dead.id)
+        await client.engine.settled(10)
+        [dead] = (await client.dead_calls("payments")).calls
+        assert "where= of ingest" in dead.error_message
+        assert (await client.call("payments", KEY, "position"))[1] == 1, "it was set aside once"
+    async with styx.embedded(made_app()[0], tmp_path) as client:
+        assert await client.replay_dead_call("payments", dead.id)
+        await client.engine.settled(10)
+        assert client.state()["account", "ada"] == [0]
+        assert not (await client.dead_calls("payments")).calls
 
 
 async def test_what_where_leaves_out_is_counted() -> None:

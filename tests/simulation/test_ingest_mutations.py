@@ -95,38 +95,38 @@ def poison_stops_its_batch(patch: pytest.MonkeyPatch) -> None:
 
 
 def poison_is_lost(patch: pytest.MonkeyPatch) -> None:
-    async def record(self: IngestFunctions, ctx: Context, record: RawRecord, last: bool = False) -> str:
+    async def record(self: IngestFunctions, ctx: Context, record: RawRecord, refused: str | bool = False) -> str:
         try:
             self._ingest.made(ctx.key[0], ctx.key[1], record)
         except BadRecord:
             ctx.rows(self._ingest.counts).add(SET_ASIDE, number=1)
             return SET_ASIDE
-        return await _record(self, ctx, record, last)
+        return await _record(self, ctx, record, refused)
 
     _put(patch, "record", record)
 
 
 def poison_counts_as_left_out(patch: pytest.MonkeyPatch) -> None:
-    async def record(self: IngestFunctions, ctx: Context, record: RawRecord, last: bool = False) -> str:
+    async def record(self: IngestFunctions, ctx: Context, record: RawRecord, refused: str | bool = False) -> str:
         try:
             self._ingest.made(ctx.key[0], ctx.key[1], record)
         except BadRecord:
             ctx.rows(self._ingest.counts).add(LEFT_OUT, number=1)
             return LEFT_OUT
-        return await _record(self, ctx, record, last)
+        return await _record(self, ctx, record, refused)
 
     _put(patch, "record", record)
 
 
 def a_call_that_fails_is_forgotten(patch: pytest.MonkeyPatch) -> None:
-    async def record(self: IngestFunctions, ctx: Context, record: RawRecord, last: bool = False) -> str:
+    async def record(self: IngestFunctions, ctx: Context, record: RawRecord, refused: str | bool = False) -> str:
         ingest = self._ingest
-        if ingest.to is None or last:
-            return await _record(self, ctx, record, last)
+        if ingest.to is None or refused:
+            return await _record(self, ctx, record, refused)
         try:
             made = ingest.made(ctx.key[0], ctx.key[1], record)
         except BadRecord:
-            return await _record(self, ctx, record, last)
+            return await _record(self, ctx, record, refused)
         if made.wanted and "failing" not in str(made.params):
             ctx.call_async(ingest.to, ingest.to_function, made.key, made.params)
         return TAKEN
@@ -137,9 +137,9 @@ def a_call_that_fails_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 def a_call_that_fails_keeps_what_it_did(patch: pytest.MonkeyPatch) -> None:
     """What the record's function has written first is there although it has ended with an exception."""
 
-    async def record(self: IngestFunctions, ctx: Context, record: RawRecord, last: bool = False) -> str:
+    async def record(self: IngestFunctions, ctx: Context, record: RawRecord, refused: str | bool = False) -> str:
         ingest = self._ingest
-        outcome = await _record(self, ctx, record, last)
+        outcome = await _record(self, ctx, record, refused)
         if ingest.to is not None and outcome == TAKEN:
             made = ingest.made(ctx.key[0], ctx.key[1], record)
             number, told = made.params
