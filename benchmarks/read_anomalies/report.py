@@ -84,12 +84,13 @@ def _draw_rates(path: Path, steps: Sequence[Step]) -> None:
     torn, latency = [], []
     for color, (way, number) in enumerate((way, number) for way in WAYS for number in items):
         at = [found[way, number, rate] for rate in rates]
-        label, dashed = f"{way}, {number} {'item' if number == 1 else 'items'}", number != items[0]
+        label, dashed = f"{way}, {number}", number != items[0]
         torn.append(Line(label, [100 * each.torn_share for each in at], color, dashed))
         latency.append(Line(label, [each.read_ms(95) for each in at], color, dashed))
     panels = [Panel("torn reads, %", torn), Panel("p95 of a read, ms", latency)]
     title = f"Price and discount read {_pause(steps)} apart, or at one moment"
-    draw_panels(path, "requests a second", [f"{rate:g}" for rate in rates], panels, title)
+    of_lines = "requests a second (lines: way, products)"
+    draw_panels(path, of_lines, [f"{rate:g}" for rate in rates], panels, title)
 
 
 def _draw_versions(path: Path, steps: Sequence[Step]) -> None:
