@@ -32,9 +32,11 @@ from styx.model.app import App
 from styx.model.bulk_load import load_function
 from styx.model.context import Context, has_ended
 from styx.model.dead_access import dead_function, partition_of_dead
+from styx.model.entity_list import partition_of_list
 from styx.model.entity_read import read_function
 from styx.model.function_spec import (
     DEAD_FUNCTION,
+    LIST_FUNCTION,
     LOAD_FUNCTION,
     LOAD_ROWS_FUNCTION,
     OF_DEAD_CALLS,
@@ -110,8 +112,9 @@ def resolve_request(
         raise RequestSetAside(
             f"the engine failed at this request of {request.operator}, and an operator has set it aside: it was not run"
         )
-    if name == DEAD_FUNCTION and is_internal(request.operator):
-        function, key, operator = partition_of_dead(app, request.operator, request.key)
+    if (name == DEAD_FUNCTION or name == LIST_FUNCTION) and is_internal(request.operator):
+        found = partition_of_dead if name == DEAD_FUNCTION else partition_of_list
+        function, key, operator = found(app, request.operator, request.key)
         return Target(function, key, operator.partitions.numbers.slot_of(key, n_slots))
     operator = app.operator(request.operator)
     if name == LOAD_FUNCTION:
