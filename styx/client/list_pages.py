@@ -1,8 +1,8 @@
 """A page of a listing, put together of what the slots give: one read outside the log of each, all at the end of one
 epoch. So a page is one moment of the whole deployment, as any read is.
 
-Each slot is asked for rather more than its share, because a hash spreads the keys, and again when it runs short. Nothing
-here sends anything: `ask` does.
+Each slot is asked for rather more than its share, because a hash spreads the keys, and again when it runs short.
+Nothing here sends anything: `ask` does.
 """
 
 from __future__ import annotations

@@ -135,6 +135,15 @@ def page_of(page: RawPage) -> ListPage:
     return ListPage([ListEntry(key, decode_plain(value)) for key, value in page.entries], page.after, page.epoch)
 
 
+def page_of_json(result: Any, epoch: int) -> ListPage:
+    """A page as a gateway's JSON has it."""
+    entries = [
+        ListEntry(tuple(each["key"]) if type(each["key"]) is list else each["key"], each.get("value"))
+        for each in result["entries"]
+    ]
+    return ListPage(entries, result["after"], epoch)
+
+
 def listing_of(listed: Any, prefix: Any, after: Any, limit: Any, values: Any) -> Listing:
     """What `ListingClient.list` is asked for; raises `BadArguments`."""
     name = listed.full_name if isinstance(listed, Table) else listed.name if isinstance(listed, Operator) else listed
@@ -150,5 +159,6 @@ def _text(key: Any, what: str) -> str:
         return key_text(key)
     if isinstance(key, tuple | list) and all(type(part) in (str, int) for part in key):
         return key_text(list(key)) if key else ""
-    raise BadArguments(f"{what}= is a key or the beginning of one: a text, a number or a tuple of them, got {shown(key)}")
-
+    raise BadArguments(
+        f"{what}= is a key or the beginning of one: a text, a number or a tuple of them, got {shown(key)}"
+    )

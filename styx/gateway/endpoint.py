@@ -31,6 +31,7 @@ from styx.gateway.bulk_load import answer_load
 from styx.gateway.dead_calls import answer_dead, check_method
 from styx.gateway.engine import Engine
 from styx.gateway.head import DEAD_PREFIX, PREFIX, Address, DeadAddress
+from styx.gateway.listing import answer_list
 from styx.gateway.publishing import answer_publish
 from styx.gateway.query import QueryReader
 from styx.gateway.status import Answer, MethodNotAllowed
@@ -170,11 +171,15 @@ class RequestEndpoint:
         seconds: float,
         request_id: str,
     ) -> Answer:
-        """Makes the answer to a read, to a bulk load, and to an event that is published. Raises what `_answer` catches;
-        what is raised before the engine has the request says that nothing was run.
+        """Makes the answer to a read, a listing, a bulk load, and to an event that is published. Raises what `_answer`
+        catches; what is raised before the engine has the request says that nothing was run.
         """
         engine = self._engine
         if asked.key is None:
+            if scope["method"] != POST:
+                self._admit()
+                query = scope.get("query_string", b"")
+                return await answer_list(engine, engine.app.operator(asked.operator), query, headers, seconds)
             operator = head.served(engine.app.operator(asked.operator))
             idempotency_key = head.idempotency_key(headers, scope.get(IDENTITY))
             self._admit()
@@ -246,11 +251,11 @@ def _asked(path: str, method: str) -> Address:
     if asked is None or (reads and method not in _SAFE and head.published(path, method) is None):
         raise RequestRejected(
             "not_found",
-            f"requests go to {PREFIX}OPERATOR/KEY/FUNCTION with POST, and to {PREFIX}OPERATOR/KEY with GET; "
-            f"an event is posted to {head.EVENTS_PREFIX}NAME; write a / inside a key as %2F",
+            f"requests go to {PREFIX}OPERATOR/KEY/FUNCTION with POST, and to {PREFIX}OPERATOR/KEY and {PREFIX}OPERATOR "
+            f"with GET; an event is posted to {head.EVENTS_PREFIX}NAME; write a / inside a key as %2F",
         )
-    if asked.key is None and method != POST:
-        raise MethodNotAllowed(method, (POST,))
+    if asked.key is None and method not in (*_SAFE, POST):
+        raise MethodNotAllowed(method, (*_SAFE, POST))
     return asked
 
 

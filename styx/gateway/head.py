@@ -1,8 +1,8 @@
 """The head of a request, which is its line and its headers: the path as names and a key, and the options in headers.
 
 A path is `/v1/{operator}/{key}/{function}` for a call, `/v1/{operator}/{key}` for a read, and `/v1/{operator}` for a
-bulk load. Paths of dead calls begin with `/v1/~dead/`. A path is parsed as it was sent, because a key may contain an
-encoded slash.
+bulk load and for a listing. Paths of dead calls begin with `/v1/~dead/`. A path is parsed as it was sent, because a
+key may contain an encoded slash.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _SECONDS = re.compile(rb"[0-9]{1,9}+(\.[0-9]{1,9}+)?+")
 
 
 class Address(NamedTuple):
-    """The names in a path: all three for a call, no function for a read, only the operator for a bulk load. `key` is
-    the text form of the key.
+    """The names in a path: all three for a call, no function for a read, only the operator for a bulk load or a
+    listing. `key` is the text form of the key.
     """
 
     operator: str

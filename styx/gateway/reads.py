@@ -25,6 +25,8 @@ FRESHNESS: Final = b"styx-freshness"
 AT: Final = b"styx-at"
 TOKEN: Final = status.EPOCH
 MAX_STALENESS: Final = b"styx-max-staleness"
+TOO_OLD: Final = "snapshot_too_old"
+"""The code of a read whose epoch is not kept any more."""
 HEADERS: Final = (FRESHNESS, AT, TOKEN, MAX_STALENESS)
 _EPOCH = re.compile(rb"[0-9]{1,15}+")
 _SECONDS = re.compile(rb"[0-9]{1,9}+(\.[0-9]{1,9}+)?+")
@@ -59,9 +61,14 @@ async def answer_read(engine: Engine, request: Placed, wanted: Freshness, second
         async with asyncio.timeout(seconds):
             return _answer(await engine.read(request, wanted))
     except TimeoutError:
-        return status.failure(
-            "timeout", TimeoutError.__name__, f"the read has not ended within {seconds:g} s; nothing was changed"
-        )
+        return late(seconds)
+
+
+def late(seconds: float) -> Answer:
+    """The answer to a read that has not ended in time."""
+    return status.failure(
+        "timeout", TimeoutError.__name__, f"the read has not ended within {seconds:g} s; nothing was changed"
+    )
 
 
 def _answer(record: ReplyRecord) -> Answer:

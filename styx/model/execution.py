@@ -58,6 +58,7 @@ A = TypeVar("A")
 ErrorTriple = tuple[str, str, str]
 """(code, type, message) as a reply record carries it."""
 
+_ON_PARTITIONS: Final = (DEAD_FUNCTION, LIST_FUNCTION)
 SET_ASIDE: Final = "\0set aside"
 """The function of a request that an operator has set aside; no operator can have it."""
 CLOSE_ATTEMPTS_MAX: Final = 16
@@ -112,7 +113,7 @@ def resolve_request(
         raise RequestSetAside(
             f"the engine failed at this request of {request.operator}, and an operator has set it aside: it was not run"
         )
-    if (name == DEAD_FUNCTION or name == LIST_FUNCTION) and is_internal(request.operator):
+    if name in _ON_PARTITIONS and is_internal(request.operator):
         found = partition_of_dead if name == DEAD_FUNCTION else partition_of_list
         function, key, operator = found(app, request.operator, request.key)
         return Target(function, key, operator.partitions.numbers.slot_of(key, n_slots))

@@ -93,8 +93,7 @@ def _array(kinds: Sequence[type] | None, name: str, text: str, what: str) -> lis
         parts = []
     if not parts:
         raise BadKey(f'{what} of keys of {name} is a JSON array such as ["a"] or [1,2], got {shown(text)}')
-    if kinds is not None:
-        if not all(type(part) is kind for part, kind in zip(parts, kinds, strict=False)):
-            names = ", ".join(kind.__name__ for kind in kinds)
-            raise BadKey(f"keys of {name} have the parts ({names}), and {what} does not fit them: {shown(text)}")
+    if kinds is not None and not all(type(part) is kind for part, kind in zip(parts, kinds, strict=False)):
+        names = ", ".join(kind.__name__ for kind in kinds)
+        raise BadKey(f"keys of {name} have the parts ({names}), and {what} does not fit them: {shown(text)}")
     return parts

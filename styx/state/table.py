@@ -47,7 +47,18 @@ class Table:
     there are `versions`.
     """
 
-    __slots__ = ("_changes", "_declared", "_entries", "_indexes", "_keys", "_n_slots", "_order", "epoch", "told", "versions")
+    __slots__ = (
+        "_changes",
+        "_declared",
+        "_entries",
+        "_indexes",
+        "_keys",
+        "_n_slots",
+        "_order",
+        "epoch",
+        "told",
+        "versions",
+    )
 
     def __init__(self, entries: Entries, epoch: int) -> None:
         """The dictionary is the table's from here on."""
@@ -225,8 +236,8 @@ class Table:
                     continue
 
     def _move(self, key: Any, value: bytes | None) -> Group | None:
-        """Changes the indexes and the order before a state is written. Returns an entity that has many rows from now on, to be taken
-        in once all states of the commit are written: an index is made of what is written.
+        """Changes the indexes and the order before a state is written. Returns an entity that has many rows from now
+        on, to be taken in once all states of the commit are written: an index is made of what is written.
         """
         before, keys = self._entries.get(key), self._keys
         for made in self._indexes.values():

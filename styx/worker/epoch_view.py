@@ -55,7 +55,7 @@ class SlotView:
         return self._slot.state.table(table).value_at(self._epoch, key)
 
     def listed(self, table: str, wanted: KeyRange, first: int) -> tuple[list[tuple[Any, bytes]], bool] | None:
-        """As `Cell.listed`. What the table has now is in its order; what has gone since the epoch is in the versions."""
+        """As `Cell.listed`. What is there now is in the table's order, what has gone since in the versions."""
         entries = self._slot.state.table(table)
         order = entries.order(ORDERED_AT_ONCE)
         if order is None:

@@ -23,13 +23,14 @@ def made(keys: Any, step: int = 1_000) -> KeyOrder:
 def test_it_gives_all_keys_in_order_from_any_place(size: int, shape: str) -> None:
     rng = Random(size)
     numbers = rng.sample(range(10 * size + 1), size)
-    keys: list[Any] = {
+    shapes: dict[str, list[Any]] = {
         "numbers": numbers,
         "texts": [f"é{number}" for number in numbers],
         "tuples": [(f"a{number % 7}", number) for number in numbers],
         "sorted": sorted(numbers),
         "alike": ["same beginning " * 5 + str(number) for number in numbers],
-    }[shape]
+    }
+    keys = shapes[shape]
     order = made(keys)
     wanted = sorted(keys)
     assert list(order.walk()) == wanted

@@ -8,7 +8,7 @@ from starlette.routing import Route
 from styx import ConfigurationError
 from styx.gateway.app import Gateway
 from styx.gateway.auth.identity import Identity
-from styx.gateway.auth.policy import CALL, DEAD, LOAD, READ, SEE, Action, action_of, parse
+from styx.gateway.auth.policy import CALL, DEAD, LIST, LOAD, READ, SEE, Action, action_of, parse
 from styx.gateway.openapi import openapi
 from styx.gateway.origin import HEALTH_PATHS
 from tests.gateway.fake_engine import FakeEngine
@@ -37,6 +37,7 @@ see = ["docs"]
 [[allow]]
 keys = ["operator"]
 dead = ["account"]
+list = ["account"]
 
 [[allow]]
 claims = {scope = "bank:own"}
@@ -73,6 +74,7 @@ OWNER = token(scope="openid bank:own")
         (token(), Action(SEE, "docs")),
         (key("prometheus"), Action(SEE, "metrics")),
         (key("operator"), Action(DEAD, "account")),
+        (key("operator"), Action(LIST, "account")),
         *((TELLER, Action(*what, "a")) for what in ((CALL, "account.x"), (READ, "account"), (READ, "cart"))),
         *((OWNER, Action(*what, "alice")) for what in ((CALL, "account.transfer"), (READ, "account"))),
         (token(scope="bank:own", sub="7"), Action(READ, "account", "7")),
@@ -102,6 +104,9 @@ def test_allowed(identity: Identity, action: Action) -> None:
         (token(scope="bank:own", sub=True), Action(READ, "account", "True")),
         (key("x"), None),
         (key("operator"), Action(DEAD, "cart")),
+        (key("operator"), Action(LIST, "cart")),
+        (TELLER, Action(LIST, "account")),
+        (OWNER, Action(LIST, "account")),
         (key("operator"), Action(LOAD, "account")),
         (key("shop"), Action(DEAD, "account")),
         (TELLER, Action(DEAD, "account")),
@@ -156,13 +161,14 @@ def test_actions(root: str) -> None:
     assert action("GET", "/v1/account/a/balance", root) == (CALL, "account.balance", "a")
     assert action("HEAD", "/v1/account/a/balance", root) == (CALL, "account.balance", "a")
     assert action("POST", "/v1/acc%6Funt", root) == (LOAD, "account", None)
+    assert action("GET", "/v1/acc%6Funt", root) == action("HEAD", "/v1/account", root) == (LIST, "account", None)
     pages = {"/metrics": "metrics", "/docs": "docs", "/openapi.json": "docs", "/": "docs", "/%6Detrics": "metrics"}
     for path, page in pages.items():
         assert action("GET", path, root) == (SEE, page, None)
     for method, path in [
         *(
             ("POST", "/v1/account/a"),
-            ("GET", "/v1/account"),
+            ("PUT", "/v1/account"),
             ("DELETE", "/v1/account/a"),
         ),
         *(("POST", "/metrics"), ("GET", "/other"), ("GET", "/v1/"), ("POST", "/v1//a/open"), ("POST", "/v1/a//open")),
@@ -173,7 +179,11 @@ def test_actions(root: str) -> None:
 
 @pytest.mark.parametrize(
     ("rule", "why"),
-    [("claims = {}", "an empty table of claims"), ('keys = ["a"]\nclaims = {role = "x"}', "keys and claims")],
+    [
+        ('entity = "sub"\nlist = ["a"]', "entity and list"),
+        ("claims = {}", "an empty table of claims"),
+        ('keys = ["a"]\nclaims = {role = "x"}', "keys and claims"),
+    ],
 )
 def test_rules_that_mean_another_thing_than_they_say(rule: str, why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
@@ -208,4 +218,4 @@ def test_actions_on_dead_calls() -> None:
     for path in ("/v1/~dead/account", "/v1/~dead/", "/v1/~dead/account/x", "/v1/~dead/a/x/burn", "/v1/~dead/a%/x/drop"):
         assert action("POST", path) is None
     assert action("POST", "/v1/%7Edead/account/x") == (CALL, "~dead.x", "account"), "no operator has this name"
-    assert action("GET", "/v1/~dead") is None
+    assert action("GET", "/v1/~dead") == (LIST, "~dead", None), "likewise"
