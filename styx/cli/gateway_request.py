@@ -245,6 +245,15 @@ def read_outcome(answer: GatewayAnswer, url: str) -> CallOutcome:
     return _failed(error, "")
 
 
+def edit_outcome(answer: GatewayAnswer, url: str) -> CallOutcome:
+    """The outcome of an edit."""
+    body = _decoded(answer)
+    if body is None or (body.error is not None and body.error.code in _MAY_HAVE_RUN):
+        why = _no_reply(answer, url) if body is None or body.error is None else body.error.message.partition(";")[0]
+        return CallOutcome("", f"styx: {why}; it may be written: look, before you edit again", FAILURE)
+    return _result(body) if body.error is None else _failed(body.error, "")
+
+
 def unread_outcome(why: str) -> CallOutcome:
     """The outcome of a read without an answer."""
     return CallOutcome("", f"styx: {why}; nothing was changed, ask again", FAILURE)

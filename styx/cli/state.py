@@ -18,6 +18,7 @@ from styx.cli.common_options import (
     TableName,
     check_timeout,
 )
+from styx.cli.edit import EDIT_EXAMPLES, edit
 from styx.cli.snapshot_options import SNAPSHOT_HELP, SnapshotOptions, tell, typed_wrongly
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
 
@@ -75,10 +76,11 @@ Exit codes:
 
 def state(sort_key: int) -> App:
     """The group of commands `styx state`; `sort_key` is its place in the list of commands."""
-    commands = App(name="state", help="Look at state.", help_format="plaintext", sort_key=sort_key)
+    commands = App(name="state", help="Look at state, and edit it.", help_format="plaintext", sort_key=sort_key)
     commands.command(get, help_epilogue=EXAMPLES)
     commands.command(list_, name="list", help_epilogue=LIST_EXAMPLES)
     commands.command(export, help_epilogue=EXPORT_EXAMPLES)
+    commands.command(edit, help_epilogue=EDIT_EXAMPLES)
     return commands
 
 

@@ -15,6 +15,7 @@ import msgspec
 from styx.gateway.head import EVENTS, PREFIX
 from styx.gateway.json_schemas import Json, Schemas
 from styx.gateway.openapi_dead import dead_paths, dead_tag
+from styx.gateway.openapi_edits import edit_paths, edit_tag
 from styx.gateway.openapi_events import event_operation
 from styx.gateway.openapi_inlets import publish_operation
 from styx.gateway.openapi_listing import list_operation
@@ -112,10 +113,11 @@ def openapi(app: App) -> Json:
         path = f"{PREFIX}{EVENTS}/{quote(event.name)}"
         paths[path] = {**paths.get(path, {}), "get": event_operation(event, schemas, _ERRORS)}
     paths |= dead_paths(app, schemas, _committed({"type": "boolean"}), _ERRORS)
+    paths |= edit_paths(app, _committed, _ERRORS)
     return {
         "openapi": "3.1.0",
         "info": {"title": app.name, "version": "1", "description": _INFO},
-        "tags": [*(_tag(operator) for operator in app.operators.values()), dead_tag()],
+        "tags": [*(_tag(operator) for operator in app.operators.values()), dead_tag(), edit_tag()],
         "paths": paths,
         # Which of them a gateway asks for is its operator's choice: none, on loopback.
         "security": [{}, {"Bearer": []}],

@@ -32,6 +32,7 @@ from styx.model.app import App
 from styx.model.bulk_load import load_function
 from styx.model.context import Context, has_ended
 from styx.model.dead_access import dead_function, partition_of_dead
+from styx.model.entity_edit import edit_function
 from styx.model.entity_list import partition_of_list
 from styx.model.entity_read import read_function
 from styx.model.function_spec import (
@@ -40,6 +41,7 @@ from styx.model.function_spec import (
     LOAD_FUNCTION,
     LOAD_ROWS_FUNCTION,
     OF_DEAD_CALLS,
+    OF_EDITS,
     READ_FUNCTION,
     READ_ROWS_FUNCTION,
     FunctionSpec,
@@ -128,6 +130,8 @@ def resolve_request(
         function = load_rows_function(operator)
     elif name in OF_DEAD_CALLS:
         function = dead_function(operator, name)
+    elif name in OF_EDITS:
+        function = edit_function(operator, name)
     else:
         function = operator.function(name)
         if app.starts:

@@ -1,4 +1,4 @@
-"""Rules: the actions that each identity may take. An action is a call, a read, a listing of keys, a load, an
+"""Rules: the actions that each identity may take. An action is a call, a read, a listing of keys, an edit, a load, an
 event that is published, the reading of events, work on an operator's dead calls (their list, another attempt, a
 removal), or the sight of a page. An action that no rule allows is refused.
 
@@ -21,6 +21,7 @@ from styx.gateway.auth.identity import Identity
 CALL: Final = "call"
 READ: Final = "read"
 LIST: Final = "list"
+EDIT: Final = "edit"
 LOAD: Final = "load"
 PUBLISH: Final = "publish"
 EVENTS: Final = "events"
@@ -42,8 +43,8 @@ ANY: Final = "*"
 
 
 class Action(NamedTuple):
-    """An action. `target` is OPERATOR.FUNCTION of a call, OPERATOR of a read, a listing, a load or dead calls, an
-    event's name, or a page. `key` is the entity's key as text.
+    """An action. `target` is OPERATOR.FUNCTION of a call, OPERATOR of a read, a listing, an edit, a load or dead
+    calls, an event's name, or a page. `key` is the entity's key as text.
     """
 
     kind: str
@@ -69,6 +70,10 @@ def action_of(scope: Mapping[str, Any], has_events: Callable[[], bool] = bool) -
             dead = head.parse_dead(sent)
             listed = dead is not None and dead.act is None
             return None if dead is None or listed == (method == "POST") else Action(DEAD, dead.operator)
+        if sent.startswith(head.EDIT_PREFIX):
+            edit = head.parse_edit(sent)
+            allowed = edit is not None and method in ("GET", "HEAD", "POST")
+            return Action(EDIT, *edit) if edit is not None and allowed else None
         asked, event = head.parse(sent), head.published(sent, method)
     except RequestRejected:
         return None
@@ -99,6 +104,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     call: Patterns = []
     read: Patterns = []
     list: Patterns = []
+    edit: Patterns = []
     load: Patterns = []
     publish: Patterns = []
     events: Patterns = []
@@ -171,6 +177,7 @@ def _lists(rule: Rule) -> dict[str, Patterns]:
         CALL: rule.call,
         READ: rule.read,
         LIST: rule.list,
+        EDIT: rule.edit,
         LOAD: rule.load,
         PUBLISH: rule.publish,
         EVENTS: rule.events,

@@ -8,7 +8,7 @@ from starlette.routing import Route
 from styx import ConfigurationError
 from styx.gateway.app import Gateway
 from styx.gateway.auth.identity import Identity
-from styx.gateway.auth.policy import CALL, DEAD, LIST, LOAD, READ, SEE, Action, action_of, parse
+from styx.gateway.auth.policy import CALL, DEAD, EDIT, LIST, LOAD, READ, SEE, Action, action_of, parse
 from styx.gateway.openapi import openapi
 from styx.gateway.origin import HEALTH_PATHS
 from tests.gateway.fake_engine import FakeEngine
@@ -38,6 +38,7 @@ see = ["docs"]
 keys = ["operator"]
 dead = ["account"]
 list = ["account"]
+edit = ["account"]
 
 [[allow]]
 claims = {scope = "bank:own"}
@@ -75,6 +76,7 @@ OWNER = token(scope="openid bank:own")
         (key("prometheus"), Action(SEE, "metrics")),
         (key("operator"), Action(DEAD, "account")),
         (key("operator"), Action(LIST, "account")),
+        (key("operator"), Action(EDIT, "account", "a")),
         *((TELLER, Action(*what, "a")) for what in ((CALL, "account.x"), (READ, "account"), (READ, "cart"))),
         *((OWNER, Action(*what, "alice")) for what in ((CALL, "account.transfer"), (READ, "account"))),
         (token(scope="bank:own", sub="7"), Action(READ, "account", "7")),
@@ -106,6 +108,10 @@ def test_allowed(identity: Identity, action: Action) -> None:
         (key("operator"), Action(DEAD, "cart")),
         (key("operator"), Action(LIST, "cart")),
         (TELLER, Action(LIST, "account")),
+        (TELLER, Action(EDIT, "account", "a")),
+        (key("shop"), Action(EDIT, "account", "a")),
+        (OWNER, Action(EDIT, "account", "alice")),
+        (key("operator"), Action(EDIT, "cart", "a")),
         (OWNER, Action(LIST, "account")),
         (key("operator"), Action(LOAD, "account")),
         (key("shop"), Action(DEAD, "account")),
@@ -207,6 +213,23 @@ async def test_a_request_is_spelled_as_it_is(path: str) -> None:
     assert action_of(scope) is None
     await Gateway(engine)(scope | {"headers": [], "query_string": b"", "root_path": ""}, receive, send)
     assert (sent[0]["status"], engine.requests) == (404, [])
+
+
+def test_actions_of_edits() -> None:
+    for method in ("GET", "HEAD", "POST"):
+        assert action(method, "/v1/~edit/acc%6Funt/al%2Fice") == (EDIT, "account", "al/ice")
+        for path in (
+            "/v1/~edit/account",
+            "/v1/~edit/",
+            "/v1/~edit/account/a/b",
+            "/v1/~edit/account/",
+            "/v1/~edit/a/%ff",
+        ):
+            assert action(method, path) is None, path
+    assert action("PUT", "/v1/~edit/account/a") is None
+    own = parse(b'[[allow]]\nclaims = {sub = "*"}\nentity = "sub"\nedit = ["account"]')
+    assert own.allows(token(), Action(EDIT, "account", "alice"))
+    assert not own.allows(token(), Action(EDIT, "account", "bob"))
 
 
 def test_actions_on_dead_calls() -> None:
