@@ -163,6 +163,10 @@ class KeyExists(InTransactionError):
     """A bulk load without `replace` met a key that has a state, or has the same key twice."""
 
 
+class EditConflict(InTransactionError):
+    """An edit found another value than the one that it was made of: somebody has changed it meanwhile."""
+
+
 class UnknownEntity(InTransactionError):
     """A read met an entity that has no state."""
 

@@ -179,11 +179,12 @@ class _Gateway:
         from styx.cli.exit_codes import CommandFailed
         from styx.cli.gateway_request import GatewayWork, NoReply, ask
         from styx.gateway.openapi_dead import TAG
+        from styx.gateway.openapi_edits import TAG as EDITS_TAG
 
         try:
             answer = ask(self._url, GatewayWork("GET", "/openapi.json", *self._options))
             names = [tag["name"] for tag in msgspec.json.decode(answer.body)["tags"]]
-            return [name for name in names if name != TAG]
+            return [name for name in names if name not in (TAG, EDITS_TAG)]
         except (NoReply, msgspec.DecodeError, KeyError, TypeError):
             raise CommandFailed(f"{self._url} does not say which operators there are: name the operator") from None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import ssl
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
@@ -62,13 +63,17 @@ class GatewayRead(NamedTuple):
 
 
 class GatewayWork(NamedTuple):
-    """A request of another path. `path` is below the gateway's URL, encoded; it has a query, if there is one."""
+    """A request of another path. `path` is below the gateway's URL, encoded; it has a query, if there is one. `body` is
+    JSON.
+    """
 
     method: str
     path: str
     timeout_seconds: float
     credential: str | None = None
     authority: Path | None = None
+    headers: Mapping[str, str] = {}
+    body: bytes | None = None
 
 
 class GatewayAnswer(NamedTuple):
@@ -96,8 +101,9 @@ def get_entity(url: str, read: GatewayRead) -> GatewayAnswer:
 
 
 def ask(url: str, work: GatewayWork) -> GatewayAnswer:
-    """Sends a request without a body; raises as `post` does."""
-    return _exchange(url, work.method, work.path, None, {}, work)
+    """Sends a request; raises as `post` does."""
+    headers = {**work.headers} if work.body is None else {**work.headers, "Content-Type": "application/json"}
+    return _exchange(url, work.method, work.path, work.body, headers, work)
 
 
 def _exchange(
@@ -237,6 +243,15 @@ def read_outcome(answer: GatewayAnswer, url: str) -> CallOutcome:
     if error.code in _MAY_HAVE_RUN:
         return unread_outcome(error.message.partition(";")[0])
     return _failed(error, "")
+
+
+def edit_outcome(answer: GatewayAnswer, url: str) -> CallOutcome:
+    """The outcome of an edit."""
+    body = _decoded(answer)
+    if body is None or (body.error is not None and body.error.code in _MAY_HAVE_RUN):
+        why = _no_reply(answer, url) if body is None or body.error is None else body.error.message.partition(";")[0]
+        return CallOutcome("", f"styx: {why}; it may be written: look, before you edit again", FAILURE)
+    return _result(body) if body.error is None else _failed(body.error, "")
 
 
 def unread_outcome(why: str) -> CallOutcome:

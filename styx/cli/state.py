@@ -1,9 +1,10 @@
-"""`styx state`: prints an entity's state, read through a gateway or of a snapshot; lists keys, and exports tables."""
+"""`styx state`: prints an entity's state, lists keys, and exports tables, through a gateway or of a snapshot."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Final, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import App, Parameter
 
@@ -17,9 +18,14 @@ from styx.cli.common_options import (
     TableName,
     check_timeout,
 )
+from styx.cli.edit import EDIT_EXAMPLES, edit
 from styx.cli.snapshot_options import SNAPSHOT_HELP, SnapshotOptions, tell, typed_wrongly
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
 
+if TYPE_CHECKING:
+    from styx.cli.live_state import LiveGateway
+
+LiveEpoch = Annotated[int | None, Parameter(name="--at", help="Of a gateway: the state at the end of this epoch.")]
 EXAMPLES: Final = f"""\
 Examples:
   styx state get account alice
@@ -43,12 +49,14 @@ Examples:
   styx state list account --prefix al --limit 10 --after alice \\
       --from file:///mnt/backups/bank
   styx state list cart/items --prefix '["ann"]' --app shop:app --data-dir .styx
+  styx state list account --prefix al --url http://shop.internal:8080
 
 {SNAPSHOT_HELP}
 Exit codes:
   0    the page is on standard output; the last line on standard error says how to
        go on, if there are more
-  1    no snapshot, or something in it is damaged or cannot be decoded
+  1    no gateway, no reply in time, or the epoch of --at is not kept any more; no
+       snapshot, or something in it is damaged or cannot be decoded
   2    rejected: no such operator or table, or a key of another type
 """
 EXPORT_EXAMPLES: Final = f"""\
@@ -68,10 +76,11 @@ Exit codes:
 
 def state(sort_key: int) -> App:
     """The group of commands `styx state`; `sort_key` is its place in the list of commands."""
-    commands = App(name="state", help="Look at state.", help_format="plaintext", sort_key=sort_key)
+    commands = App(name="state", help="Look at state, and edit it.", help_format="plaintext", sort_key=sort_key)
     commands.command(get, help_epilogue=EXAMPLES)
     commands.command(list_, name="list", help_epilogue=LIST_EXAMPLES)
     commands.command(export, help_epilogue=EXPORT_EXAMPLES)
+    commands.command(edit, help_epilogue=EDIT_EXAMPLES)
     return commands
 
 
@@ -134,13 +143,24 @@ def list_(
     ] = "",
     limit: Annotated[int | None, Parameter(help="So many at most; 100 by default.", show_default=False)] = None,
     after: Annotated[str | None, Parameter(help="Begin behind this key.")] = None,
+    url: GatewayUrl = None,
+    at: LiveEpoch = None,
+    freshness: Annotated[
+        Literal["latest", "strict"] | None,
+        Parameter(help="Of a gateway: the newest state there is, or all that was answered before."),
+    ] = None,
+    timeout: ReplyTimeout = TIMEOUT_SECONDS_DEFAULT,
+    api_key: ApiKey = None,
+    ca: Authority = None,
     place: SnapshotOptions = SnapshotOptions(),  # noqa: B008 - it cannot change
 ) -> None:
-    """Print the entities of an operator, or the rows of a table, of a snapshot.
+    """Print the entities of an operator, or the rows of a table.
 
-    A line has the key and the value as JSON: {"key": …, "value": …}. They are in
-    order of their keys, texts by code point and numbers by size. The key of a row
-    is that of its entity, and then the primary key.
+    They are read through the gateway at --url, at the end of one epoch, and no
+    transaction waits; or, with --store, --from or --data-dir, of a snapshot. A line
+    has the key and the value as JSON: {"key": …, "value": …}. They are in order of
+    their keys, texts by code point and numbers by size. The key of a row is that of
+    its entity, and then the primary key.
     """
     from styx.cli.backup import progress
     from styx.cli.exit_codes import usage_error
@@ -149,6 +169,11 @@ def list_(
     limit = PAGE_DEFAULT if limit is None else limit
     if not 1 <= limit <= PAGE_MAX:
         raise usage_error(f"--limit is a number from 1 to {PAGE_MAX}, got {limit}; styx state export gives all")
+    if _is_live(url, place):
+        _list_live(_gateway(url, timeout, api_key, ca), operator, prefix, after, limit, at, freshness)
+        return
+    if at is not None or freshness is not None:
+        raise usage_error("--at and --freshness are for a gateway (--url): a snapshot has its epoch")
     with typed_wrongly():
         source, schema = place.open()
         found = page(source, schema.dataset(operator), prefix, after, limit)
@@ -160,6 +185,46 @@ def list_(
 
         sys.stdout.flush()
         progress(f"there are more: --after {shlex.quote(found.after)}")
+
+
+def _is_live(url: str | None, place: SnapshotOptions) -> bool:
+    """Whether a gateway is asked: one is named, or `styx up` runs here, and no snapshot is."""
+    from styx.cli.run_directory import local_cluster
+
+    return not place.wanted and (url is not None or (place.store is None and local_cluster() is not None))
+
+
+def _gateway(url: str | None, timeout: float, api_key: str | None, ca: Path | None) -> LiveGateway:
+    from styx.cli.live_state import LiveGateway
+    from styx.cli.run_directory import gateway_url
+
+    check_timeout(timeout, TIMEOUT_SECONDS_MAX)
+    return LiveGateway(gateway_url(url), timeout, api_key, ca)
+
+
+def _list_live(
+    gateway: LiveGateway,
+    listed: str,
+    prefix: str,
+    after: str | None,
+    limit: int,
+    at: int | None,
+    freshness: str | None,
+) -> None:
+    import shlex
+
+    from styx.cli.backup import progress
+    from styx.cli.exit_codes import usage_error
+
+    if at is not None and freshness is not None:
+        raise usage_error("--at is an epoch, which has no --freshness: give one of them")
+    found = gateway.page(listed, prefix, after, limit, at, freshness)
+    for entry in found.entries:
+        print(bytes(entry).decode())
+    sys.stdout.flush()
+    progress(f"the end of epoch {found.epoch} at {gateway.url}")
+    if found.after is not None:
+        progress(f"there are more: --after {shlex.quote(found.after)} --at {found.epoch}")
 
 
 def export(

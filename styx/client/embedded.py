@@ -27,6 +27,8 @@ from styx.client.base import (
 )
 from styx.client.events import EventReader, reader_of
 from styx.client.home import Home
+from styx.client.list_pages import list_page
+from styx.client.listing import ListPage, page_of
 from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, split_pair
 from styx.client.loaded import RowsOf, what_is_loaded
 from styx.client.sync import SyncClient
@@ -37,10 +39,12 @@ from styx.host.waiters import fail
 from styx.messages import Reply
 from styx.model.app import App
 from styx.model.bulk_load import encode_pair
+from styx.model.entity_list import Listing, slots_listed
 from styx.model.event import Event
-from styx.model.freshness import Freshness
-from styx.model.function_spec import READ_FUNCTION
+from styx.model.freshness import AT, Freshness
+from styx.model.function_spec import LIST_FUNCTION, READ_FUNCTION
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
+from styx.model.partition_function import PARTITIONS_SUFFIX
 from styx.model.partitioning import Key
 from styx.model.request import encode_arguments
 from styx.model.signature import NO_ARGUMENTS
@@ -196,6 +200,24 @@ class EmbeddedClient(Client):
             if isinstance(error, ConnectionError):
                 raise
             return rejected(error)
+
+    async def _list_page(self, wanted: Listing, freshness: Freshness, seconds: float) -> ListPage:
+        check_timeout(seconds)
+        engine, asked = self.engine, wanted.operator + PARTITIONS_SUFFIX
+
+        async def ask(number: int, arguments: tuple[Any, ...], at: int | None) -> tuple[Any, int]:
+            each = freshness if at is None else Freshness(AT, at=at)
+            reply = await self._read_outside(asked, number, LIST_FUNCTION, arguments, each, seconds)
+            return reply.unwrap(), reply.epoch
+
+        try:
+            slots = slots_listed(engine.app.operator(wanted.operator), engine.n_slots)
+            async with asyncio.timeout(seconds):
+                return page_of(await list_page(ask, slots, wanted, freshness.at))
+        except InTransactionError as error:
+            raise RequestRejected(error.code, str(error)) from None
+        except TimeoutError:
+            raise TimeoutError("the listing has not ended in time; nothing was changed") from None
 
     def _known_app(self) -> App:
         return self.engine.app

@@ -40,6 +40,7 @@ from styx.client.events import EventReader, reader_of
 from styx.client.home import Home
 from styx.client.http_events import HttpEvents
 from styx.client.http_load import ErrorBody, HttpLoadTarget, no_reply_in
+from styx.client.listing import ListPage, page_of_json
 from styx.client.load import LoadTarget
 from styx.client.loaded import RowsOf
 from styx.errors import (
@@ -53,6 +54,7 @@ from styx.errors import (
 )
 from styx.messages import REJECTION_CODES, Reply, ReplyError
 from styx.model.dead_list import DEAD_CALLS_DEFAULT, DeadCallsPage, page_of, parts_of
+from styx.model.entity_list import Listing
 from styx.model.entity_read import UNKNOWN_ENTITY
 from styx.model.event import Event
 from styx.model.freshness import EPOCH_MAX, SESSION, Freshness
@@ -228,6 +230,20 @@ class HttpClient(RemoteClient):
         self._check_open()
         asked = _freshness_headers(wanted)
         return await self._request(operator, key, function, *args, timeout=seconds, idempotency_key=None, asked=asked)
+
+    async def _list_page(self, wanted: Listing, freshness: Freshness, seconds: float) -> ListPage:
+        check_timeout(seconds)
+        self._check_open()
+        given = {"limit": str(wanted.limit), "values": str(wanted.values).lower(), "prefix": wanted.prefix}
+        given |= {"rows": wanted.table} if wanted.table else {}
+        given |= {} if wanted.after is None else {"after": wanted.after}
+        try:
+            query = "&".join(f"{name}={quote(text, safe='')}" for name, text in given.items())
+            path = f"/v1/{quote(wanted.operator, safe='')}?{query}"
+        except UnicodeEncodeError as error:
+            raise BadArguments(f"an operator, prefix or key is not valid Unicode: {error}") from None
+        reply = _reply(*await self._post(path, _freshness_headers(freshness), None, seconds))
+        return page_of_json(reply.unwrap(), reply.epoch)
 
     async def read_rows(
         self,

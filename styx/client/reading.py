@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
+from styx.client.listing import ListingClient
 from styx.client.typed_results import typed_result
 from styx.errors import ConfigurationError
 from styx.messages import Reply
@@ -23,7 +24,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Reading:
+class Reading(ListingClient):
     """The part of a client that reads. `epoch` is the token of its session: the largest epoch of its replies and reads,
     -1 before the first. A read with `freshness="session"` sees at least the end of that epoch. The token is good for
     other clients of the same deployment, which take it with `saw`.
@@ -42,6 +43,13 @@ class Reading:
         """
         if check_epoch(epoch) > self._epoch:
             self._epoch = epoch
+
+    @property
+    def _token(self) -> int:
+        return self.epoch
+
+    def _listed(self, epoch: int) -> None:
+        self._epoch = max(self._epoch, epoch)
 
     @overload
     async def read(

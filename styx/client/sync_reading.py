@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from styx.client.reading import Reading
+from styx.client.sync_listing import SyncListing
 from styx.messages import Reply
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
 
@@ -19,7 +20,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-class SyncReading:
+class SyncReading(SyncListing):
     """The part of a blocking client that reads."""
 
     @property

@@ -24,13 +24,15 @@ from styx.errors import (
     OutcomeUnknown,
     RequestRejected,
 )
-from styx.gateway import head, reads, status
+from styx.gateway import edits, head, reads, status
 from styx.gateway.auth.identity import IDENTITY
 from styx.gateway.body import ArgumentReader, ClientGone, IncomingBody
 from styx.gateway.bulk_load import answer_load
 from styx.gateway.dead_calls import answer_dead, check_method
+from styx.gateway.edits import answer_edit
 from styx.gateway.engine import Engine
-from styx.gateway.head import DEAD_PREFIX, PREFIX, Address, DeadAddress
+from styx.gateway.head import DEAD_PREFIX, EDIT_PREFIX, PREFIX, Address, DeadAddress, EditAddress
+from styx.gateway.listing import answer_list
 from styx.gateway.publishing import answer_publish
 from styx.gateway.query import QueryReader
 from styx.gateway.status import Answer, MethodNotAllowed
@@ -87,7 +89,7 @@ class RequestEndpoint:
         body = IncomingBody(receive)
         metrics.in_flight += 1
         try:
-            make = self._answer_dead if path.startswith(DEAD_PREFIX) else self._answer
+            make = self._answer_operations if path.startswith((DEAD_PREFIX, EDIT_PREFIX)) else self._answer
             answer = await make(path, scope, headers, body, request_id)
             if not body.complete and b"expect" not in headers:
                 # The server cancels tasks after its grace period. The answer is known already.
@@ -145,19 +147,24 @@ class RequestEndpoint:
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a client must not be left without an answer
             return _ended(error, submitted, seconds, request_id)
 
-    async def _answer_dead(
+    async def _answer_operations(
         self, path: str, scope: Scope, headers: Mapping[bytes, bytes], body: IncomingBody, request_id: str
     ) -> Answer:
-        """As `_answer`, for a path of dead calls."""
+        """As `_answer`, for a path of dead calls or of an edit."""
         submitted, seconds = False, self._timeout_seconds
         try:
             head.check_once(scope["headers"])
-            asked = _asked_dead(path, scope["method"])
+            method, query = scope["method"], scope.get("query_string", b"")
+            dead = _asked_dead(path, method) if path.startswith(DEAD_PREFIX) else None
+            edit = _asked_edit(path, method) if dead is None else None
             seconds = head.timeout_seconds(headers, seconds)
             self._admit()
             submitted = True
             async with asyncio.timeout(seconds):
-                return await answer_dead(self._engine, asked, scope.get("query_string", b""), headers, request_id)
+                if dead is not None:
+                    return await answer_dead(self._engine, dead, query, headers, request_id)
+                assert edit is not None
+                return await answer_edit(self._engine, edit, method, query, headers, body, request_id)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - as above
             return _ended(error, submitted, seconds, request_id)
 
@@ -170,11 +177,15 @@ class RequestEndpoint:
         seconds: float,
         request_id: str,
     ) -> Answer:
-        """Makes the answer to a read, to a bulk load, and to an event that is published. Raises what `_answer` catches;
-        what is raised before the engine has the request says that nothing was run.
+        """Makes the answer to a read, a listing, a bulk load, and to an event that is published. Raises what `_answer`
+        catches; what is raised before the engine has the request says that nothing was run.
         """
         engine = self._engine
         if asked.key is None:
+            if scope["method"] != POST:
+                self._admit()
+                query = scope.get("query_string", b"")
+                return await answer_list(engine, engine.app.operator(asked.operator), query, headers, seconds)
             operator = head.served(engine.app.operator(asked.operator))
             idempotency_key = head.idempotency_key(headers, scope.get(IDENTITY))
             self._admit()
@@ -246,11 +257,11 @@ def _asked(path: str, method: str) -> Address:
     if asked is None or (reads and method not in _SAFE and head.published(path, method) is None):
         raise RequestRejected(
             "not_found",
-            f"requests go to {PREFIX}OPERATOR/KEY/FUNCTION with POST, and to {PREFIX}OPERATOR/KEY with GET; "
-            f"an event is posted to {head.EVENTS_PREFIX}NAME; write a / inside a key as %2F",
+            f"requests go to {PREFIX}OPERATOR/KEY/FUNCTION with POST, and to {PREFIX}OPERATOR/KEY and {PREFIX}OPERATOR "
+            f"with GET; an event is posted to {head.EVENTS_PREFIX}NAME; write a / inside a key as %2F",
         )
-    if asked.key is None and method != POST:
-        raise MethodNotAllowed(method, (POST,))
+    if asked.key is None and method not in (*_SAFE, POST):
+        raise MethodNotAllowed(method, (*_SAFE, POST))
     return asked
 
 
@@ -264,6 +275,15 @@ def _asked_dead(path: str, method: str) -> DeadAddress:
             f"{DEAD_PREFIX}OPERATOR/ID/replay or …/drop",
         )
     check_method(asked, method)
+    return asked
+
+
+def _asked_edit(path: str, method: str) -> EditAddress:
+    """The address in a path of an edit. Raises `RequestRejected` as `_asked`."""
+    asked = head.parse_edit(path)
+    if asked is None:
+        raise RequestRejected("not_found", f"edits are made at {EDIT_PREFIX}OPERATOR/KEY, with GET and then POST")
+    edits.check_method(method)
     return asked
 
 

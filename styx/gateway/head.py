@@ -1,8 +1,8 @@
 """The head of a request, which is its line and its headers: the path as names and a key, and the options in headers.
 
 A path is `/v1/{operator}/{key}/{function}` for a call, `/v1/{operator}/{key}` for a read, and `/v1/{operator}` for a
-bulk load. Paths of dead calls begin with `/v1/~dead/`. A path is parsed as it was sent, because a key may contain an
-encoded slash.
+bulk load and for a listing. Paths of dead calls begin with `/v1/~dead/`, of edits with `/v1/~edit/`. A path is parsed
+as it was sent, because a key may contain an encoded slash.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ EVENTS_PREFIX: Final = f"{PREFIX}{EVENTS}/"
 DEAD_PREFIX: Final = "/v1/~dead/"
 """Begins the paths of dead calls; no operator's name begins with `~`."""
 
+EDIT_PREFIX: Final = "/v1/~edit/"
+"""Begins the paths of edits."""
+
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _KEY_KINDS: Final = {b"str": str, b"int": int, b"tuple": None}
 _VISIBLE = re.compile(rb"[\x21-\x7e]{1,%d}+" % IDEMPOTENCY_KEY_CHARS_MAX)
@@ -39,8 +42,8 @@ _SECONDS = re.compile(rb"[0-9]{1,9}+(\.[0-9]{1,9}+)?+")
 
 
 class Address(NamedTuple):
-    """The names in a path: all three for a call, no function for a read, only the operator for a bulk load. `key` is
-    the text form of the key.
+    """The names in a path: all three for a call, no function for a read, only the operator for a bulk load or a
+    listing. `key` is the text form of the key.
     """
 
     operator: str
@@ -56,6 +59,13 @@ class DeadAddress(NamedTuple):
     operator: str
     call_id: str | None = None
     act: str | None = None
+
+
+class EditAddress(NamedTuple):
+    """The names in a path of an edit; `key` is the text form of the key."""
+
+    operator: str
+    key: str
 
 
 # The path --------------------------------------------------------------------------------------------------
@@ -119,6 +129,14 @@ def parse_dead(sent: str) -> DeadAddress | None:
     if "" in names or not (len(names) == 1 or (len(names) == 3 and names[2] in ("replay", "drop"))):
         return None
     return DeadAddress(*names)
+
+
+def parse_edit(sent: str) -> EditAddress | None:
+    """The address in a `request_path` that begins with `EDIT_PREFIX`, or None if it has another shape; raises as
+    `parse`.
+    """
+    names = [_decoded(name) for name in sent.removeprefix(EDIT_PREFIX).split("/")]
+    return EditAddress(*names) if len(names) == 2 and all(names) else None
 
 
 def _decoded(name: str) -> str:

@@ -15,8 +15,10 @@ import msgspec
 from styx.gateway.head import EVENTS, PREFIX
 from styx.gateway.json_schemas import Json, Schemas
 from styx.gateway.openapi_dead import dead_paths, dead_tag
+from styx.gateway.openapi_edits import edit_paths, edit_tag
 from styx.gateway.openapi_events import event_operation
 from styx.gateway.openapi_inlets import publish_operation
+from styx.gateway.openapi_listing import list_operation
 from styx.gateway.openapi_reads import EPOCH_HEADER, GONE, read_headers, read_outside, read_parameters
 from styx.gateway.openapi_tables import or_rows, row_types, rows_parameter, tables_text
 from styx.gateway.query import takes_text
@@ -104,16 +106,18 @@ def openapi(app: App) -> Json:
             paths[f"{PREFIX}{EVENTS}/{quote(operator.event.name)}"] = {"post": operation}
             continue
         paths[f"{PREFIX}{quote(operator.name)}/{{key}}"] = {"get": _read_operation(app, operator, schemas)}
+        paths[f"{PREFIX}{quote(operator.name)}"] = {"get": _list_operation(app, operator, schemas)}
         if operator.served:
-            paths[f"{PREFIX}{quote(operator.name)}"] = {"post": _load_operation(operator, schemas)}
+            paths[f"{PREFIX}{quote(operator.name)}"]["post"] = _load_operation(operator, schemas)
     for event in app.events.values():
         path = f"{PREFIX}{EVENTS}/{quote(event.name)}"
         paths[path] = {**paths.get(path, {}), "get": event_operation(event, schemas, _ERRORS)}
     paths |= dead_paths(app, schemas, _committed({"type": "boolean"}), _ERRORS)
+    paths |= edit_paths(app, _committed, _ERRORS)
     return {
         "openapi": "3.1.0",
         "info": {"title": app.name, "version": "1", "description": _INFO},
-        "tags": [*(_tag(operator) for operator in app.operators.values()), dead_tag()],
+        "tags": [*(_tag(operator) for operator in app.operators.values()), dead_tag(), edit_tag()],
         "paths": paths,
         # Which of them a gateway asks for is its operator's choice: none, on loopback.
         "security": [{}, {"Bearer": []}],
@@ -221,6 +225,13 @@ def _read_operation(app: App, operator: Operator, schemas: Schemas) -> Json:
         ],
         "responses": read_outside({"200": _committed(read), **errors}),
     }
+
+
+def _list_operation(app: App, operator: Operator, schemas: Schemas) -> Json:
+    state = schemas.of(Any if operator.state_type is None else operator.state_type)
+    return list_operation(
+        app, operator, _key_schema(operator.key_type), or_rows(operator, state, schemas.of, app), _ERRORS, EPOCH_HEADER
+    )
 
 
 def _load_operation(operator: Operator, schemas: Schemas) -> Json:

@@ -25,6 +25,8 @@ FRESHNESS: Final = b"styx-freshness"
 AT: Final = b"styx-at"
 TOKEN: Final = status.EPOCH
 MAX_STALENESS: Final = b"styx-max-staleness"
+TOO_OLD: Final = "snapshot_too_old"
+"""The code of a read whose epoch is not kept any more."""
 HEADERS: Final = (FRESHNESS, AT, TOKEN, MAX_STALENESS)
 _EPOCH = re.compile(rb"[0-9]{1,15}+")
 _SECONDS = re.compile(rb"[0-9]{1,9}+(\.[0-9]{1,9}+)?+")
@@ -59,8 +61,13 @@ async def answer_read(engine: Engine, request: Placed, wanted: Freshness, second
         async with asyncio.timeout(seconds):
             return _answer(await engine.read(request, wanted))
     except TimeoutError:
-        late = f"the read has not ended within {seconds:g} s; nothing was changed{_waited_for(wanted)}"
-        return status.failure("timeout", TimeoutError.__name__, late)
+        return late(seconds, wanted)
+
+
+def late(seconds: float, wanted: Freshness = Freshness()) -> Answer:  # noqa: B008 - it cannot change
+    """The answer to a read that has not ended in time."""
+    message = f"the read has not ended within {seconds:g} s; nothing was changed{_waited_for(wanted)}"
+    return status.failure("timeout", TimeoutError.__name__, message)
 
 
 def _waited_for(wanted: Freshness) -> str:

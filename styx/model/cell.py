@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from styx.errors import BadArguments
 from styx.model.access import Access
 from styx.model.app import App
 from styx.model.function_log import Line
@@ -69,6 +70,14 @@ class Cell:
         primary key's index `primary`.
         """
         return self.count(environment, IndexRange(primary, entity, position, (*position, TOP), True), chain) > 0
+
+    def listed(self, table: str, wanted: Any, first: int) -> Any:
+        """(up to `first` entries of the slot's table that the `KeyRange` has, in order of their keys; whether there are
+        more); None as long as their order is not made, of which each call makes a piece.
+
+        Only what reads outside the log can list: no transaction is to wait for all keys of a table.
+        """
+        raise BadArguments("keys are listed by reads outside the log alone")
 
 
 @native(subclassed=True)

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
-from styx.errors import BadArguments, BadKey, InTransactionError, UnknownOperator, UnsupportedValue
+from styx.errors import BadArguments, InTransactionError, UnsupportedValue
 from styx.model.agenda import AT_ONCE, DeadCall, agenda_of, called_key, decode_dead, encode_entry, entry_key, giver_of
 from styx.model.app import App
 from styx.model.context import Context
@@ -21,7 +21,7 @@ from styx.model.dead_calls import dead_cell, dead_indexes, dead_range
 from styx.model.function_spec import DEAD_FUNCTION, DROP_DEAD_FUNCTION, REPLAY_DEAD_FUNCTION, FunctionSpec, Hints
 from styx.model.giving import new_id
 from styx.model.operator import Operator
-from styx.model.partition_function import PARTITIONS_SUFFIX
+from styx.model.partition_function import PARTITIONS_SUFFIX, checked_partition
 from styx.relational.index_range import Group, Position, TableIndex
 from styx.values.codec import decode_plain, encode_strict, pack_strict, shown
 
@@ -40,14 +40,10 @@ def dead_function(operator: Operator, name: str) -> FunctionSpec:
 
 
 def partition_of_dead(app: App, named: str, number: Any) -> tuple[FunctionSpec, Any, Operator]:
-    """What lists a partition's dead calls, the partition's checked number, and the operator. `named` is such as
-    `order*`. Raises `UnknownOperator`; and `BadKey` for a number that no partition can have.
+    """What lists a partition's dead calls, the partition's checked number, and the operator; raises as
+    `checked_partition`.
     """
-    if not named.endswith(PARTITIONS_SUFFIX):
-        raise UnknownOperator(f"app {app.name!r} has no operator {named!r}")
-    operator = app.operator(named.removesuffix(PARTITIONS_SUFFIX))
-    if type(number) is not int or number < 0:
-        raise BadKey(f"a partition of operator {operator.name!r} has a number from 0 on: got {shown(number)}")
+    operator = checked_partition(app, named, number)
     return _made(operator)[named], number, operator
 
 

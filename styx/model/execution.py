@@ -32,12 +32,16 @@ from styx.model.app import App
 from styx.model.bulk_load import load_function
 from styx.model.context import Context, has_ended
 from styx.model.dead_access import dead_function, partition_of_dead
+from styx.model.entity_edit import edit_function
+from styx.model.entity_list import partition_of_list
 from styx.model.entity_read import read_function
 from styx.model.function_spec import (
     DEAD_FUNCTION,
+    LIST_FUNCTION,
     LOAD_FUNCTION,
     LOAD_ROWS_FUNCTION,
     OF_DEAD_CALLS,
+    OF_EDITS,
     READ_FUNCTION,
     READ_ROWS_FUNCTION,
     FunctionSpec,
@@ -56,6 +60,7 @@ A = TypeVar("A")
 ErrorTriple = tuple[str, str, str]
 """(code, type, message) as a reply record carries it."""
 
+_ON_PARTITIONS: Final = (DEAD_FUNCTION, LIST_FUNCTION)
 SET_ASIDE: Final = "\0set aside"
 """The function of a request that an operator has set aside; no operator can have it."""
 CLOSE_ATTEMPTS_MAX: Final = 16
@@ -110,8 +115,9 @@ def resolve_request(
         raise RequestSetAside(
             f"the engine failed at this request of {request.operator}, and an operator has set it aside: it was not run"
         )
-    if name == DEAD_FUNCTION and is_internal(request.operator):
-        function, key, operator = partition_of_dead(app, request.operator, request.key)
+    if name in _ON_PARTITIONS and is_internal(request.operator):
+        found = partition_of_dead if name == DEAD_FUNCTION else partition_of_list
+        function, key, operator = found(app, request.operator, request.key)
         return Target(function, key, operator.partitions.numbers.slot_of(key, n_slots))
     operator = app.operator(request.operator)
     if name == LOAD_FUNCTION:
@@ -124,6 +130,8 @@ def resolve_request(
         function = load_rows_function(operator)
     elif name in OF_DEAD_CALLS:
         function = dead_function(operator, name)
+    elif name in OF_EDITS:
+        function = edit_function(operator, name)
     else:
         function = operator.function(name)
         if app.starts:

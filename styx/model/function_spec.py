@@ -37,6 +37,13 @@ REPLAY_DEAD_FUNCTION: Final = "<replay dead>"
 """The built-in function behind `client.replay_dead_call`; likewise."""
 DROP_DEAD_FUNCTION: Final = "<drop dead>"
 """The built-in function behind `client.drop_dead_call`; likewise."""
+LIST_FUNCTION: Final = "<list>"
+"""The built-in function behind `client.list`, on partitions; likewise, and only by a read outside the log."""
+LOOK_FUNCTION: Final = "<look>"
+"""The built-in function that reads a value to be edited; as `READ_FUNCTION`."""
+EDIT_FUNCTION: Final = "<edit>"
+"""The built-in function behind `styx state edit`; likewise."""
+OF_EDITS: Final = frozenset({LOOK_FUNCTION, EDIT_FUNCTION})
 OF_DEAD_CALLS: Final = frozenset({DEAD_FUNCTION, REPLAY_DEAD_FUNCTION, DROP_DEAD_FUNCTION})
 BUILT_IN: Final = frozenset(
     {
@@ -47,6 +54,8 @@ BUILT_IN: Final = frozenset(
         DELIVER_FUNCTION,
         PUT_OFF_FUNCTION,
         QUEUE_FUNCTION,
+        LIST_FUNCTION,
+        *OF_EDITS,
         *OF_DEAD_CALLS,
     }
 )

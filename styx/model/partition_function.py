@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from styx.errors import ConfigurationError, UnknownFunction
+from styx.errors import BadKey, ConfigurationError, UnknownFunction, UnknownOperator
 from styx.model.function_reference import FunctionReference
 from styx.model.function_spec import NO_HINTS, FunctionSpec, Hints
 from styx.model.partition_context import PartitionContext
@@ -19,8 +19,10 @@ from styx.model.partitioning import PartitionNumbers
 from styx.values.codec import decode_plain, encode_strict, pack_strict, shown
 
 if TYPE_CHECKING:
+    from styx.model.app import App
     from styx.model.context import Context
     from styx.model.function_spec import UserFunction
+    from styx.model.operator import Operator
 
 PARTITIONS_SUFFIX: Final = "*"
 """Follows the operator's name in the name of the operator whose entities are its partitions."""
@@ -70,6 +72,18 @@ class Partitions:
 
     def __repr__(self) -> str:
         return f"partitions of {self.owner!r}"
+
+
+def checked_partition(app: App, named: str, number: Any) -> Operator:
+    """The operator whose partition a request names that is for one of the engine's own functions: `named` is such as
+    `order*`. Raises `UnknownOperator`; and `BadKey` for a number that no partition can have.
+    """
+    if not named.endswith(PARTITIONS_SUFFIX):
+        raise UnknownOperator(f"app {app.name!r} has no operator {named!r}")
+    operator = app.operator(named.removesuffix(PARTITIONS_SUFFIX))
+    if type(number) is not int or number < 0:
+        raise BadKey(f"a partition of operator {operator.name!r} has a number from 0 on: got {shown(number)}")
+    return operator
 
 
 def _on_partition(func: UserFunction) -> UserFunction:

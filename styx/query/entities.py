@@ -11,9 +11,8 @@ from heapq import merge, nsmallest
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from styx.errors import BadArguments, BadKey
+from styx.model.key_range import KeyRange, key_text, of_rows, of_values
 from styx.model.partitioning import Key, KeyType
 from styx.model.table_names import entry_name
 from styx.query.fields import json_of
@@ -86,19 +85,21 @@ def page(
     of which the last may be the beginning of a text. Raises `BadKey` for a prefix that no key can have, and as
     `entity_json`.
     """
-    begins = _beginning(dataset, prefix)
-    behind = None if after is None else _behind(dataset, after)
+    wanted = _range(dataset, prefix, after)
     slots = Slots(source)
     kept: list[tuple[Any, bytes]] = []
     for number in slots.numbers:
         entries = slots.entries(number, dataset.tables)
         keys = entries.get(dataset.stored, ())
-        wanted = nsmallest(limit + 1, (key for key in keys if begins(key) and (behind is None or key > behind)))
+        try:
+            lowest = nsmallest(limit + 1, filter(wanted.has, keys))
+        except TypeError:
+            raise BadKey(f"keys of {dataset.name} have parts of other types than {shown(after)}") from None
         shown_by = _json(dataset, entries)
-        found = ((key, shown_by(key)) for key in wanted)
+        found = ((key, shown_by(key)) for key in lowest)
         kept = list(islice(merge(kept, found, key=lambda each: each[0]), limit + 1))
     given = [Entry(*each) for each in kept[:limit]]
-    return Page(given, _text_of(given[-1].key) if len(kept) > limit else None)
+    return Page(given, key_text(given[-1].key) if len(kept) > limit else None)
 
 
 def _json(dataset: Dataset, entries: Entries) -> Callable[[Any], bytes]:
@@ -127,53 +128,10 @@ def _slots_of(source: Source, dataset: Dataset, key: Key) -> Iterator[int]:
         yield dataset.slot_of(key, source.n_slots)
 
 
-def _is_plain_text(dataset: Dataset) -> bool:
-    return not dataset.rows and _key_type(dataset).scalar is str
-
-
-def _is_number(dataset: Dataset) -> bool:
-    return not dataset.rows and _key_type(dataset).scalar is int
-
-
-def _beginning(dataset: Dataset, prefix: str) -> Callable[[Any], bool]:
-    if not prefix:
-        return lambda key: True
-    if _is_plain_text(dataset):
-        return lambda key: key.startswith(prefix)
-    if _is_number(dataset):
-        raise BadKey(f"keys of {dataset.name} are numbers, which have no prefix: leave --prefix out")
-    parts = _array(dataset, prefix, "a prefix")
-    *first, last = parts
-    count = len(first)
-
-    def begins(key: Any) -> bool:
-        if len(key) <= count or list(key[:count]) != first:
-            return False
-        part = key[count]
-        return part.startswith(last) if type(part) is str and type(last) is str else bool(part == last)
-
-    return begins
-
-
-def _behind(dataset: Dataset, after: str) -> Any:
+def _range(dataset: Dataset, prefix: str, after: str | None) -> KeyRange:
     if dataset.rows:
-        return tuple(_array(dataset, after, "what --after has"))
-    return _key_type(dataset).parse(after, dataset.name)
-
-
-def _array(dataset: Dataset, text: str, what: str) -> list[Any]:
-    try:
-        parts = msgspec.json.decode(text, type=list[str | int])
-    except (msgspec.DecodeError, RecursionError):
-        parts = []
-    if not parts:
-        raise BadKey(f'{what} of keys of {dataset.name} is a JSON array such as ["a"] or [1,2], got {shown(text)}')
-    return parts
-
-
-def _text_of(key: Any) -> str:
-    """The key's text form, as a command line has it."""
-    return key if type(key) is str else json_of(key).decode()
+        return of_rows(None, dataset.name, prefix, after)
+    return of_values(_key_type(dataset), dataset.name, prefix, after)
 
 
 def absent(dataset: Dataset, key: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from styx.relational.index_range import Group, RowKey, TableIndex
 from styx.state.entity_keys import EntityKeys
+from styx.state.key_order import KeyOrder
 from styx.state.sorted_index import Entry, SortedIndex
 from styx.state.versions import Images, TableVersions
 
@@ -46,7 +47,18 @@ class Table:
     there are `versions`.
     """
 
-    __slots__ = ("_changes", "_declared", "_entries", "_indexes", "_keys", "_n_slots", "epoch", "told", "versions")
+    __slots__ = (
+        "_changes",
+        "_declared",
+        "_entries",
+        "_indexes",
+        "_keys",
+        "_n_slots",
+        "_order",
+        "epoch",
+        "told",
+        "versions",
+    )
 
     def __init__(self, entries: Entries, epoch: int) -> None:
         """The dictionary is the table's from here on."""
@@ -57,6 +69,7 @@ class Table:
         self._n_slots = 0
         self._keys: EntityKeys | None = None
         self._indexes: dict[TableIndex, SortedIndex] = {}
+        self._order: KeyOrder | None = None
         self.told: Told | None = None
         self.versions: TableVersions | None = None
 
@@ -98,6 +111,15 @@ class Table:
         versions = self.versions
         assert versions is not None, "a read of an earlier epoch, and no versions are kept"
         return versions.behind(epoch)
+
+    def order(self, keys: int) -> KeyOrder | None:
+        """All keys that have a state now, in order; None as long as it is not made. Each call makes it for about so
+        many keys more. It is kept up by commits, until nobody reads it for long.
+        """
+        order = self._order
+        if order is None:
+            order = self._order = KeyOrder(self._entries)
+        return order if order.ready or order.go_on(keys) else None
 
     # Indexes of a table of rows. They are kept up by commits, and are in no snapshot. ----------------------------
 
@@ -182,7 +204,10 @@ class Table:
         return len(made) + (self._keys is not None)
 
     def check_indexes(self, n_slots: int) -> None:
-        """Holds each index against the rows; for tests."""
+        """Holds each index and the order against the rows; for tests."""
+        order = self._order
+        if order is not None and order.ready:
+            assert list(order.walk()) == sorted(self._entries), "the order of keys is not that of its entries"
         keys = self._keys
         if keys is not None:
             anew = EntityKeys(keys.parts)
@@ -210,14 +235,18 @@ class Table:
                 except Exception:  # noqa: BLE001 - as above
                     continue
 
-    def _move(self, key: RowKey, value: bytes | None) -> Group | None:
-        """Changes the indexes before a state is written. Returns an entity that has many rows from now on, to be taken
-        in once all states of the commit are written: an index is made of what is written.
+    def _move(self, key: Any, value: bytes | None) -> Group | None:
+        """Changes the indexes and the order before a state is written. Returns an entity that has many rows from now
+        on, to be taken in once all states of the commit are written: an index is made of what is written.
         """
         before, keys = self._entries.get(key), self._keys
         for made in self._indexes.values():
             made.move(key, before, value)
-        if keys is None or (before is None) == (value is None):
+        if (before is None) == (value is None):
+            return None
+        if self._order is not None:
+            self._keep_order(self._order, key, value is not None)
+        if keys is None:
             return None
         if value is not None:
             return key[: keys.parts] if keys.add(key) == MANY_ROWS + 1 else None
@@ -228,6 +257,14 @@ class Table:
                 made.forget(entity)
         return None
 
+    def _keep_order(self, order: KeyOrder, key: Any, comes: bool) -> None:
+        if order.unread:
+            self._order = None
+        elif comes:
+            order.add(key)
+        else:
+            order.remove(key)
+
     # The only writes. An epoch may have any number of them, until the next one has committed.
 
     def write(self, epoch: int, key: Any, value: bytes | None) -> None:
@@ -237,7 +274,9 @@ class Table:
         versions = self.versions
         if versions is not None:
             versions.keep(epoch, key, self._entries.get(key))
-        grown = self._move(key, value) if self._keys is not None or self._indexes else None
+        grown: Group | None = None
+        if self._keys is not None or self._indexes or self._order is not None:
+            grown = self._move(key, value)
         self._changes[key] = value
         if value is None:
             self._entries.pop(key, None)
@@ -256,7 +295,7 @@ class Table:
         if versions is not None:
             versions.keep_all(epoch, writes, self._entries)
         grown: list[Group] = []
-        if self._keys is not None or self._indexes:
+        if self._keys is not None or self._indexes or self._order is not None:
             for key, value in writes.items():
                 entity = self._move(key, value)
                 if entity is not None:

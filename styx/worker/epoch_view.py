@@ -8,12 +8,14 @@ transaction's own writes are.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from heapq import merge
+from typing import Any, Final
 
 import msgspec
 
 from styx.model.access import Access
 from styx.model.cell import Cell, Environment
+from styx.model.key_range import KeyRange
 from styx.native.interpreted import native, plain_stores
 from styx.relational.index_range import Group, IndexRange, Position, RowKey, TableIndex
 from styx.state.table import NEWEST, Table
@@ -21,6 +23,9 @@ from styx.state.versions import Images
 from styx.worker.range_read import Layers, count_range, read_range, rows_of
 from styx.worker.slot import Slot
 from styx.worker.written_rows import WrittenRows
+
+ORDERED_AT_ONCE: Final = 8_192
+"""Keys of a table that one question puts in order, if it is listed for the first time."""
 
 
 class SlotView:
@@ -50,6 +55,32 @@ class SlotView:
     def value(self, table: str, key: Any) -> bytes | None:
         """One entry's state."""
         return self._slot.state.table(table).value_at(self._epoch, key)
+
+    def listed(self, table: str, wanted: KeyRange, first: int) -> tuple[list[tuple[Any, bytes]], bool] | None:
+        """As `Cell.listed`. What is there now is in the table's order, what has gone since in the versions."""
+        entries = self._slot.state.table(table)
+        order = entries.order(ORDERED_AT_ONCE)
+        if order is None:
+            return None
+        gone = {
+            key
+            for epoch in entries.images_behind(self._epoch)
+            for key, before in epoch.items()
+            if before is not None and wanted.has(key) and entries.read(NEWEST, key) is None
+        }
+        found: list[tuple[Any, bytes]] = []
+        for key in merge(order.walk(wanted.first), sorted(gone)):
+            if key == wanted.behind:
+                continue
+            if not wanted.begins(key):
+                break
+            data = entries.value_at(self._epoch, key)
+            if data is None:
+                continue  # it has come since
+            if len(found) == first:
+                return found, True
+            found.append((key, data))
+        return found, False
 
     def _now(self) -> Slot:
         """The slot as it is now, whatever the open epoch reads."""
@@ -148,6 +179,10 @@ class ViewCell(msgspec.Struct, Cell, eq=False, gc=False):
     def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
         """As `Cell.count`."""
         return self.view.count(wanted)
+
+    def listed(self, table: str, wanted: Any, first: int) -> Any:
+        """As `Cell.listed`."""
+        return self.view.listed(table, wanted, first)
 
     def has(
         self, environment: Environment, primary: TableIndex, entity: Group, position: Position, chain: bytes

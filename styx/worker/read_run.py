@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import astuple
 
 from styx.model.cell import Cell
-from styx.model.function_spec import FunctionSpec, MadeCall
+from styx.model.function_spec import LIST_FUNCTION, FunctionSpec, MadeCall
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.protocol.frames import Failure
 from styx.protocol.reads import PartEnded, PartFailed, PartReturned, ReadPart
@@ -32,7 +32,8 @@ class ReadRun(SerialRun):
     """The run of `part`, which begins with `call`, on the slots in `views`.
 
     `_todo` are the calls to run next, each a chain, the first one last. `_returned_here`: what the function on top
-    of the stack waits for, or the chain if the stack is empty, has ended. `_asked`: it was asked elsewhere.
+    of the stack waits for, or the chain if the stack is empty, has ended. `_asked`: it was asked elsewhere. `lists`: it
+    is a part of a listing, which takes as long as many functions.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class ReadRun(SerialRun):
             True,
             None,
         )
+        self.lists = call.function.name == LIST_FUNCTION
         self._called = part.called
         self._part = part
         self._views = views

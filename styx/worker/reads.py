@@ -372,7 +372,7 @@ class Reads:
                 continue
             before = run.calls
             end = run.go_on(invocations)
-            invocations -= max(1, run.calls - before)
+            invocations = 0 if run.lists else invocations - max(1, run.calls - before)
             if end is None:
                 ready.append(reading)
             elif type(end) is ReadPart:

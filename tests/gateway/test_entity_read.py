@@ -108,7 +108,7 @@ async def test_typed_state_is_json_as_results_are(gateway: Gateway, client: Embe
         ("/v1/typed/7", 422, "bad_arguments"),
         ("/v1/plain/%ff", 400, "bad_request"),
         ("/v1/plain/a/add", 405, "method_not_allowed"),
-        ("/v1/plain", 405, "method_not_allowed"),
+        ("/v1/plane", 404, "unknown_operator"),
     ],
 )
 async def test_refusals(gateway: Gateway, path: str, status: int, code: str) -> None:

@@ -45,7 +45,7 @@ def test_it_is_valid() -> None:
 
 
 def test_tables_in_words() -> None:
-    cart, plain, _ = document()["tags"]
+    cart, plain, *_ = document()["tags"]
     assert plain == {"name": "plain"}
     assert cart["description"].split("\n")[2:] == [
         "- `items`: product (int), label (str | None). Primary key product; index by_label: equal=label; unique; check "

@@ -114,3 +114,8 @@ def test_prefixes(filled: Filled) -> None:
     ):
         with pytest.raises(BadKey, match=complaint):
             keys(name, prefix)
+
+
+def test_a_cursor_of_another_type_than_the_keys_is_refused(filled: Filled) -> None:
+    with pytest.raises(BadKey, match="have parts of other types than"):
+        page(filled.source, filled.by_description.dataset("order/lines"), after='["x"]')

@@ -1,18 +1,9 @@
-"""Rules: the actions that each identity may take. An action is a call, a read, a load, an event that is published, the
-reading of events, work on an operator's dead calls (their list, another attempt, a removal), or the sight of a page. An
-action that no rule allows is refused.
+"""Rules: the actions that each identity may take. An action is a call, a read, a listing of keys, an edit, a load, an
+event that is published, the reading of events, work on an operator's dead calls (their list, another attempt, a
+removal), or the sight of a page. An action that no rule allows is refused.
 
-A file in TOML, of rules under `[[allow]]`:
-
-[[allow]] keys = ["shop", "batch-*"] # API keys by name call = ["account.deposit", "cart.*"] # OPERATOR.FUNCTION read =
-["account"] # OPERATOR load = ["account"] publish = ["price-*"] # EVENT events = ["order-*"] # EVENT dead = ["account"]
-see = ["metrics", "docs"]
-
-[[allow]] claims = {role = "teller"} # tokens by claim; all of them entity = "sub" # only entities whose key is this
-claim's value call = ["account.*"]
-
-A pattern is a name, or the beginning of a name followed by `*`. A rule without `keys` and `claims` is for every
-identity.
+A file in TOML, of rules under `[[allow]]`; docs/operations.md has one that shows each kind. A pattern is a name, or the
+beginning of a name followed by `*`. A rule without `keys` and `claims` is for every identity.
 """
 
 from __future__ import annotations
@@ -29,6 +20,8 @@ from styx.gateway.auth.identity import Identity
 
 CALL: Final = "call"
 READ: Final = "read"
+LIST: Final = "list"
+EDIT: Final = "edit"
 LOAD: Final = "load"
 PUBLISH: Final = "publish"
 EVENTS: Final = "events"
@@ -50,8 +43,8 @@ ANY: Final = "*"
 
 
 class Action(NamedTuple):
-    """An action. `target` is OPERATOR.FUNCTION of a call, OPERATOR of a read, a load or dead calls, an event's name, or
-    a page. `key` is the entity's key as text.
+    """An action. `target` is OPERATOR.FUNCTION of a call, OPERATOR of a read, a listing, an edit, a load or dead
+    calls, an event's name, or a page. `key` is the entity's key as text.
     """
 
     kind: str
@@ -77,6 +70,10 @@ def action_of(scope: Mapping[str, Any], has_events: Callable[[], bool] = bool) -
             dead = head.parse_dead(sent)
             listed = dead is not None and dead.act is None
             return None if dead is None or listed == (method == "POST") else Action(DEAD, dead.operator)
+        if sent.startswith(head.EDIT_PREFIX):
+            edit = head.parse_edit(sent)
+            allowed = edit is not None and method in ("GET", "HEAD", "POST")
+            return Action(EDIT, *edit) if edit is not None and allowed else None
         asked, event = head.parse(sent), head.published(sent, method)
     except RequestRejected:
         return None
@@ -88,25 +85,31 @@ def action_of(scope: Mapping[str, Any], has_events: Callable[[], bool] = bool) -
     if operator == head.EVENTS and key is not None and function is None and method in ("GET", "HEAD") and has_events():
         return Action(EVENTS, key)
     if key is None:
-        return Action(LOAD, operator) if method == "POST" else None
+        kind = {"POST": LOAD, "GET": LIST, "HEAD": LIST}.get(method)
+        return None if kind is None else Action(kind, operator)
     if function is None:
         return Action(READ, operator, key) if method in ("GET", "HEAD") else None
     return Action(CALL, f"{operator}.{function}", key) if method in ("GET", "HEAD", "POST") else None
 
 
+Patterns = list[str]
+
+
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One `[[allow]]`."""
 
-    keys: list[str] | None = None
+    keys: Patterns | None = None
     claims: dict[str, str | int | bool] | None = None
     entity: str | None = None
-    call: list[str] = []
-    read: list[str] = []
-    load: list[str] = []
-    publish: list[str] = []
-    events: list[str] = []
-    dead: list[str] = []
-    see: list[str] = []
+    call: Patterns = []
+    read: Patterns = []
+    list: Patterns = []
+    edit: Patterns = []
+    load: Patterns = []
+    publish: Patterns = []
+    events: Patterns = []
+    dead: Patterns = []
+    see: Patterns = []
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -160,22 +163,27 @@ def _has(claim: Any, wanted: str | int | bool) -> bool:
 
 
 def _allows(rule: Rule, identity: Identity, action: Action) -> bool:
-    lists = {
+    if not _matches(_lists(rule)[action.kind], action.target):
+        return False
+    if rule.entity is None or action.kind == SEE:
+        return True
+    own = None if identity.claims is None else identity.claims.get(rule.entity)
+    return isinstance(own, str | int) and not isinstance(own, bool) and action.key == str(own)
+
+
+def _lists(rule: Rule) -> dict[str, Patterns]:
+    """The patterns of each kind of action."""
+    return {
         CALL: rule.call,
         READ: rule.read,
+        LIST: rule.list,
+        EDIT: rule.edit,
         LOAD: rule.load,
         PUBLISH: rule.publish,
         EVENTS: rule.events,
         DEAD: rule.dead,
         SEE: rule.see,
     }
-    patterns = lists[action.kind]
-    if not _matches(patterns, action.target):
-        return False
-    if rule.entity is None or action.kind == SEE:
-        return True
-    own = None if identity.claims is None else identity.claims.get(rule.entity)
-    return isinstance(own, str | int) and not isinstance(own, bool) and action.key == str(own)
 
 
 def _matches(patterns: Sequence[str], name: str) -> bool:
@@ -192,12 +200,17 @@ def _check(rule: Rule, number: int) -> None:
         raise ConfigurationError(
             f"rule {number} has an empty table of claims, which every token fits: name a claim, or leave claims out"
         )
+    if rule.entity is not None and rule.list:
+        raise ConfigurationError(
+            f"rule {number} has entity and list: a listing has the keys of all entities, so a rule cannot allow those "
+            "of one. Make two rules of it"
+        )
     if rule.entity is not None and rule.events:
         raise ConfigurationError(
             f"rule {number} has entity and events: events of all entities come in one stream, so a rule cannot allow "
             "those of one. Make two rules of it, or let the app give them by a function"
         )
-    lists = (rule.keys or [], rule.call, rule.read, rule.load, rule.publish, rule.events, rule.dead, rule.see)
+    lists = [rule.keys or [], *_lists(rule).values()]
     if any(len(each) > PATTERNS_MAX for each in lists):
         raise ConfigurationError(f"rule {number} has a list of more than {PATTERNS_MAX}")
     for pattern in (each for patterns in lists for each in patterns):

@@ -8,7 +8,7 @@ from starlette.routing import Route
 from styx import ConfigurationError
 from styx.gateway.app import Gateway
 from styx.gateway.auth.identity import Identity
-from styx.gateway.auth.policy import CALL, DEAD, LOAD, READ, SEE, Action, action_of, parse
+from styx.gateway.auth.policy import CALL, DEAD, EDIT, LIST, LOAD, READ, SEE, Action, action_of, parse
 from styx.gateway.openapi import openapi
 from styx.gateway.origin import HEALTH_PATHS
 from tests.gateway.fake_engine import FakeEngine
@@ -37,6 +37,8 @@ see = ["docs"]
 [[allow]]
 keys = ["operator"]
 dead = ["account"]
+list = ["account"]
+edit = ["account"]
 
 [[allow]]
 claims = {scope = "bank:own"}
@@ -73,6 +75,8 @@ OWNER = token(scope="openid bank:own")
         (token(), Action(SEE, "docs")),
         (key("prometheus"), Action(SEE, "metrics")),
         (key("operator"), Action(DEAD, "account")),
+        (key("operator"), Action(LIST, "account")),
+        (key("operator"), Action(EDIT, "account", "a")),
         *((TELLER, Action(*what, "a")) for what in ((CALL, "account.x"), (READ, "account"), (READ, "cart"))),
         *((OWNER, Action(*what, "alice")) for what in ((CALL, "account.transfer"), (READ, "account"))),
         (token(scope="bank:own", sub="7"), Action(READ, "account", "7")),
@@ -102,6 +106,13 @@ def test_allowed(identity: Identity, action: Action) -> None:
         (token(scope="bank:own", sub=True), Action(READ, "account", "True")),
         (key("x"), None),
         (key("operator"), Action(DEAD, "cart")),
+        (key("operator"), Action(LIST, "cart")),
+        (TELLER, Action(LIST, "account")),
+        (TELLER, Action(EDIT, "account", "a")),
+        (key("shop"), Action(EDIT, "account", "a")),
+        (OWNER, Action(EDIT, "account", "alice")),
+        (key("operator"), Action(EDIT, "cart", "a")),
+        (OWNER, Action(LIST, "account")),
         (key("operator"), Action(LOAD, "account")),
         (key("shop"), Action(DEAD, "account")),
         (TELLER, Action(DEAD, "account")),
@@ -156,13 +167,14 @@ def test_actions(root: str) -> None:
     assert action("GET", "/v1/account/a/balance", root) == (CALL, "account.balance", "a")
     assert action("HEAD", "/v1/account/a/balance", root) == (CALL, "account.balance", "a")
     assert action("POST", "/v1/acc%6Funt", root) == (LOAD, "account", None)
+    assert action("GET", "/v1/acc%6Funt", root) == action("HEAD", "/v1/account", root) == (LIST, "account", None)
     pages = {"/metrics": "metrics", "/docs": "docs", "/openapi.json": "docs", "/": "docs", "/%6Detrics": "metrics"}
     for path, page in pages.items():
         assert action("GET", path, root) == (SEE, page, None)
     for method, path in [
         *(
             ("POST", "/v1/account/a"),
-            ("GET", "/v1/account"),
+            ("PUT", "/v1/account"),
             ("DELETE", "/v1/account/a"),
         ),
         *(("POST", "/metrics"), ("GET", "/other"), ("GET", "/v1/"), ("POST", "/v1//a/open"), ("POST", "/v1/a//open")),
@@ -173,7 +185,11 @@ def test_actions(root: str) -> None:
 
 @pytest.mark.parametrize(
     ("rule", "why"),
-    [("claims = {}", "an empty table of claims"), ('keys = ["a"]\nclaims = {role = "x"}', "keys and claims")],
+    [
+        ('entity = "sub"\nlist = ["a"]', "entity and list"),
+        ("claims = {}", "an empty table of claims"),
+        ('keys = ["a"]\nclaims = {role = "x"}', "keys and claims"),
+    ],
 )
 def test_rules_that_mean_another_thing_than_they_say(rule: str, why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
@@ -199,6 +215,23 @@ async def test_a_request_is_spelled_as_it_is(path: str) -> None:
     assert (sent[0]["status"], engine.requests) == (404, [])
 
 
+def test_actions_of_edits() -> None:
+    for method in ("GET", "HEAD", "POST"):
+        assert action(method, "/v1/~edit/acc%6Funt/al%2Fice") == (EDIT, "account", "al/ice")
+        for path in (
+            "/v1/~edit/account",
+            "/v1/~edit/",
+            "/v1/~edit/account/a/b",
+            "/v1/~edit/account/",
+            "/v1/~edit/a/%ff",
+        ):
+            assert action(method, path) is None, path
+    assert action("PUT", "/v1/~edit/account/a") is None
+    own = parse(b'[[allow]]\nclaims = {sub = "*"}\nentity = "sub"\nedit = ["account"]')
+    assert own.allows(token(), Action(EDIT, "account", "alice"))
+    assert not own.allows(token(), Action(EDIT, "account", "bob"))
+
+
 def test_actions_on_dead_calls() -> None:
     for method in ("GET", "HEAD"):
         assert action(method, "/v1/~dead/account") == (DEAD, "account", None)
@@ -208,4 +241,4 @@ def test_actions_on_dead_calls() -> None:
     for path in ("/v1/~dead/account", "/v1/~dead/", "/v1/~dead/account/x", "/v1/~dead/a/x/burn", "/v1/~dead/a%/x/drop"):
         assert action("POST", path) is None
     assert action("POST", "/v1/%7Edead/account/x") == (CALL, "~dead.x", "account"), "no operator has this name"
-    assert action("GET", "/v1/~dead") is None
+    assert action("GET", "/v1/~dead") == (LIST, "~dead", None), "likewise"
