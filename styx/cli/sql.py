@@ -72,10 +72,11 @@ def sql(
         return
 
     require("SQL", "duckdb", "pyarrow")
-    from styx.query.sql import MEMORY_MIB_DEFAULT, ROWS_DEFAULT, SECONDS_DEFAULT, Query, QueryLimits
+    from styx.query.service import MEMORY_MIB_DEFAULT, ROWS_DEFAULT, SECONDS_DEFAULT, Asked, Limits
+    from styx.query.sql import Query
 
-    limits = QueryLimits(memory or MEMORY_MIB_DEFAULT, seconds or SECONDS_DEFAULT, rows or ROWS_DEFAULT)
-    with Query(source, schema, query, limits) as running:
+    limits = Limits(memory or MEMORY_MIB_DEFAULT, seconds or SECONDS_DEFAULT, rows or ROWS_DEFAULT)
+    with Query(source, schema, Asked(query), limits) as running:
         from styx.query.results import FORMATS
 
         FORMATS[format](running.result(), sys.stdout.buffer)

@@ -10,44 +10,26 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import TracebackType
 from typing import IO, Final, Self
 
 import msgspec
 import pyarrow as pa
 
-from styx.errors import StyxError
 from styx.query.arrow import batches, ipc_stream
 from styx.query.frames import BEGINS, END, FAILED, HEADER, NEEDS, ROWS, Closed, FrameReader, OutOfTime, write_frame
+from styx.query.header import header_bytes
 from styx.query.relations import Relation, relations
 from styx.query.schema import Schema
+from styx.query.service import Asked, Limits, QueryFailed
 from styx.query.slots import Slots
 from styx.query.source import Source
 
 MIB: Final = 2**20
-MEMORY_MIB_DEFAULT: Final = 1_024
-SECONDS_DEFAULT: Final = 60.0
-ROWS_DEFAULT: Final = 100_000
 START_SECONDS_MAX: Final = 120.0
 """The start of the process, and its look at the query, which does not count as the query's time."""
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "STYX_PLAIN")
 """The variables that the process gets: none with a secret."""
-
-
-class QueryFailed(StyxError):
-    """The query has no result: it is wrong, it may not run, or it has reached a limit."""
-
-
-@dataclass(frozen=True)
-class QueryLimits:
-    """What a query may use: `memory_mib` of memory with the tables that it reads, `seconds` from its beginning on, and
-    `rows` of its result.
-    """
-
-    memory_mib: int = MEMORY_MIB_DEFAULT
-    seconds: float = SECONDS_DEFAULT
-    rows: int = ROWS_DEFAULT
 
 
 class Query:
@@ -56,10 +38,10 @@ class Query:
     Raises `QueryFailed`, `UnsupportedValue` for stored values that cannot be shown, and as `Slots`.
     """
 
-    def __init__(self, source: Source, schema: Schema, sql: str, limits: QueryLimits) -> None:
+    def __init__(self, source: Source, schema: Schema, asked: Asked, limits: Limits) -> None:
         self._source = source
         self._relations = relations(schema)
-        self._sql = sql
+        self._asked = asked
         self._limits = limits
 
     def __enter__(self) -> Self:
@@ -94,13 +76,8 @@ class Query:
         """The columns of the result, and its rows as they come: at most so many as the limit says, then
         `QueryFailed`.
         """
-        header = {
-            "sql": self._sql,
-            "tables": [each.table for each in self._relations],
-            "memory_bytes": self._limits.memory_mib * MIB,
-            "seconds": self._limits.seconds,
-        }
-        self._send(HEADER, msgspec.json.encode(header))
+        tables = [each.table for each in self._relations]
+        self._send(HEADER, header_bytes(self._asked, tables, self._limits.memory_mib * MIB, self._limits.seconds))
         self._frames.seconds_left = START_SECONDS_MAX
         needs = msgspec.json.decode(self._next(NEEDS), type=list[int])
         self._frames.seconds_left = None
@@ -118,7 +95,9 @@ class Query:
                 yield batch.slice(0, left)
                 left -= batch.num_rows
                 if left < 0:
-                    raise QueryFailed(f"the result has more than {self._limits.rows} rows: --rows N allows more")
+                    raise QueryFailed(
+                        f"the result has more than {self._limits.rows} rows: --rows N allows more", "rows"
+                    )
 
     def _load(self, relation: Relation) -> None:
         dataset, fields = relation.dataset, relation.fields
@@ -140,32 +119,39 @@ class Query:
             kind, data = self._frames.read()
         except OutOfTime:
             if NEEDS in kinds:
-                raise QueryFailed(f"the query's process has not begun within {START_SECONDS_MAX:g} s") from None
+                raise QueryFailed(
+                    f"the query's process has not begun within {START_SECONDS_MAX:g} s", "seconds"
+                ) from None
             raise QueryFailed(
-                f"the query has not ended within {self._limits.seconds:g} s: --seconds N allows more"
+                f"the query has not ended within {self._limits.seconds:g} s: --seconds N allows more", "seconds"
             ) from None
         except ValueError as error:
-            raise QueryFailed(f"a few rows of the result are too large: {error}; --memory MIB allows more") from None
+            raise QueryFailed(
+                f"a few rows of the result are too large: {error}; --memory MIB allows more", "memory"
+            ) from None
         except Closed:
             raise self._died() from None
         if kind == FAILED:
-            raise QueryFailed(self._told(data.decode()))
+            raise self._failed(data.decode())
         assert kind in kinds, "the process answers what it was asked"
         return data
 
-    def _told(self, text: str) -> str:
+    def _failed(self, text: str) -> QueryFailed:
         if text.startswith("Out of Memory"):
-            return f"the query needs more than {self._limits.memory_mib} MiB: --memory MIB allows more"
+            return QueryFailed(
+                f"the query needs more than {self._limits.memory_mib} MiB: --memory MIB allows more", "memory"
+            )
         if "does not exist" in text and text.startswith("Catalog Error: Table"):
             known = ", ".join(sorted(f"{each.table.schema}.{each.table.name}" for each in self._relations)) or "none"
-            return f"{text}\nThe tables are: {known}"
-        return text
+            text = f"{text}\nThe tables are: {known}"
+        return QueryFailed(text)
 
     def _died(self) -> QueryFailed:
         status = self._process.wait()
         return QueryFailed(
             f"the query's process has ended with status {status}: most often it needs more than "
-            f"{self._limits.memory_mib} MiB; --memory MIB allows more"
+            f"{self._limits.memory_mib} MiB; --memory MIB allows more",
+            "memory",
         )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import resource
 import sys
 from collections.abc import Iterator
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 import duckdb
 import msgspec
@@ -20,7 +20,10 @@ import pyarrow as pa
 from styx.query.arrow import arrow_schema, ipc_stream, marked
 from styx.query.fields import JSON, Field
 from styx.query.frames import BEGINS, END, FAILED, HEADER, NEEDS, ROWS, Closed, FrameReader, write_frame
+from styx.query.header import header_of
+from styx.query.parameters import nodes, parameter_types
 from styx.query.relations import Table, quoted
+from styx.query.service import PARAMETER_TYPES
 
 RESULT_ROWS: Final = 2_048
 """Rows of a result that are made at once."""
@@ -39,15 +42,6 @@ _CONFIG: Final[dict[str, Any]] = {
 _LOCKS: Final = ("SET TimeZone = 'UTC'", "SET allow_community_extensions = false", "SET enable_external_access = false")
 
 
-class Header(msgspec.Struct, frozen=True):
-    """What a process is told first: the query, all tables, the memory that it may take, and its time."""
-
-    sql: str
-    tables: list[Table]
-    memory_bytes: int
-    seconds: float
-
-
 class Refused(Exception):
     """The query is none that may run."""
 
@@ -62,8 +56,15 @@ def check_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         raise Refused(f"only a SELECT may run, and this is {kind}: a snapshot is read only")
 
 
-def needed(sql: str, tables: list[Table], memory_bytes: int) -> list[int]:
-    """The numbers of the tables that the query names; raises `Refused` and `duckdb.Error`.
+class Named(NamedTuple):
+    """What a query names: the numbers of tables, and its parameters' types."""
+
+    tables: list[int]
+    parameters: list[str]
+
+
+def named(sql: str, tables: list[Table], memory_bytes: int) -> Named:
+    """The tables that the query names; raises `Refused` and `duckdb.Error`.
 
     A table that is read in another way, such as by `query_table`, is not among them, and is not there for the query.
     """
@@ -71,23 +72,19 @@ def needed(sql: str, tables: list[Table], memory_bytes: int) -> list[int]:
         check_statement(connection, sql)
         [parsed] = connection.execute("SELECT json_serialize_sql($1)", [sql]).fetchall()
     try:
-        named = set(_tables_in(msgspec.json.decode(parsed[0])))
+        tree = msgspec.json.decode(parsed[0])
     except RecursionError:
         raise Refused("the query is nested too deeply") from None
-    return [at for at, each in enumerate(tables) if (each.schema.casefold(), each.name.casefold()) in named]
-
-
-def _tables_in(tree: Any) -> Iterator[tuple[str, str]]:
-    """The (schema, table) of all tables in a parsed query, in small letters."""
-    left = [tree]
-    while left:
-        node = left.pop()
-        if isinstance(node, list):
-            left += node
-        elif isinstance(node, dict):
-            left += node.values()
-            if node.get("type") == "BASE_TABLE":
-                yield (node["schema_name"] or "main").casefold(), node["table_name"].casefold()
+    names = {
+        ((node["schema_name"] or "main").casefold(), node["table_name"].casefold())
+        for node in nodes(tree)
+        if node.get("type") == "BASE_TABLE"
+    }
+    found = [at for at, each in enumerate(tables) if (each.schema.casefold(), each.name.casefold()) in names]
+    try:
+        return Named(found, parameter_types(tree, [tables[at] for at in found]))
+    except ValueError as error:
+        raise Refused(str(error)) from None
 
 
 def _connected(memory_bytes: int) -> duckdb.DuckDBPyConnection:
@@ -154,19 +151,25 @@ def serve(incoming: FrameReader, out: IO[bytes]) -> None:
 def _answered(incoming: FrameReader, out: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
     kind, data = incoming.read()
     assert kind == HEADER
-    header = msgspec.json.decode(data, type=Header)
+    header = header_of(data)
     confine(header.memory_bytes)
-    wanted = needed(header.sql, header.tables, header.memory_bytes)
-    yield NEEDS, msgspec.json.encode(wanted)
+    tables, parameters = named(header.sql, header.tables, header.memory_bytes)
+    read = [] if header.describe else tables
+    yield NEEDS, msgspec.json.encode(read)
     connection = _connected(header.memory_bytes)
-    for at in wanted:
-        _create(connection, header.tables[at], _incoming(incoming))
+    for at in range(len(header.tables)) if header.catalog else tables:
+        _create(connection, header.tables[at], _incoming(incoming) if at in read else iter([]))
+    for statement in header.prelude:
+        connection.execute(statement)
     _lock(connection)
     yield BEGINS, b""
     _limit_time(header.seconds)
-    relation = connection.sql(header.sql)
-    reader = relation.to_arrow_reader(RESULT_ROWS)
-    schema = marked(reader.schema, [str(each) == "JSON" for each in relation.types])
+    values = [None] * len(parameters) if header.describe else header.parameters
+    relation = connection.sql(header.sql, params=values)
+    reader = (relation.limit(0) if header.describe else relation).to_arrow_reader(RESULT_ROWS)
+    schema = marked(reader.schema, [str(each) for each in relation.types])
+    if header.describe:
+        schema = schema.with_metadata({PARAMETER_TYPES: msgspec.json.encode(parameters)})
     yield ROWS, ipc_stream(schema, None)
     for batch in reader:
         yield ROWS, ipc_stream(schema, pa.RecordBatch.from_arrays(batch.columns, schema=schema))
