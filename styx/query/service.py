@@ -73,12 +73,13 @@ class Limits:
 @dataclass(frozen=True)
 class Answer:
     """`epoch`: at whose end the tables were read. `schema`: the result's columns. `batches`: its rows, as they come;
-    raises `QueryFailed`.
+    raises `QueryFailed`. `closed_s`: when the epoch's state came, in seconds since 1970.
     """
 
     epoch: int
     schema: pa.Schema
     batches: AsyncIterator[pa.RecordBatch]
+    closed_s: float
 
 
 class QueryService(Protocol):

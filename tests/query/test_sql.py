@@ -269,7 +269,7 @@ def test_endless_queries(filled: Filled, sql: str) -> None:
 
 
 def test_the_start_of_the_process_is_no_time_of_the_query(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("styx.query.sql.START_SECONDS_MAX", 0.0)
+    monkeypatch.setattr("styx.query.running.START_SECONDS_MAX", 0.0)
     with pytest.raises(QueryFailed, match="the query's process has not begun within 0 s"):
         rows(filled, "select 1", Limits(seconds=600.0))
 
@@ -279,14 +279,14 @@ def test_the_end_of_a_query_ends_its_process(filled: Filled) -> None:
         _, batches = query.result()
         next(batches)
         process = query._process
-        assert process.poll() is None
-    assert process.returncode == -9
+        assert not process.ended
+    assert process.status() == -9
 
 
 def test_the_process_has_no_secrets(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STYX_SECRET", "x" * 64)
     with Query(filled.source, filled.by_app, Asked("select 1"), SMALL) as query:
-        environment = Path(f"/proc/{query._process.pid}/environ").read_bytes()
+        environment = Path(f"/proc/{query._process.number}/environ").read_bytes()
         query.result()
     assert b"PYTHONPATH" in environment
     assert b"STYX_SECRET" not in environment
