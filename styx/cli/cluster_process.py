@@ -1,8 +1,8 @@
 """One process of a cluster, from its start to its end: log lines, event loop, signals, and the pages of its own port.
 
 `coordinate`, `work`, `serve_gateway`, `serve_replica` and `run_ingest` are the programs of `styx coordinator`, `styx
-worker`, `styx gateway`, `styx replica` and `styx ingest`. A program imports its part of the cluster when it runs, so that a process has only its own
-part in memory.
+worker`, `styx gateway`, `styx replica` and `styx ingest`. A program imports its part of the cluster when it runs, so
+that a process has only its own part in memory.
 """
 
 from __future__ import annotations

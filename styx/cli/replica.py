@@ -40,7 +40,7 @@ Exit codes:
   0    stopped by Ctrl-C or SIGTERM, results under way finished
   1    it cannot go on
   2    an option is wrong, or the extra sql is not installed
-"""
+"""  # noqa: S608 - examples
 
 
 @Parameter(name="*")

@@ -196,10 +196,21 @@ def _answered(incoming: FrameReader, given: socket.socket) -> Iterator[tuple[byt
     if header.describe:
         schema = schema.with_metadata({PARAMETER_TYPES: msgspec.json.encode(parameters)})
     yield ROWS, ipc_stream(schema, None)
-    for batch in reader:
+    for batch in _batches(reader):
         for part in _parts(pa.RecordBatch.from_arrays(batch.columns, schema=schema)):
             yield ROWS, ipc_stream(schema, part)
     yield END, b""
+
+
+def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """Those of the result. Arrow makes an `OSError` of an error of DuckDB's that comes behind the first rows."""
+    while True:
+        try:
+            yield reader.read_next_batch()
+        except StopIteration:
+            return
+        except OSError as error:
+            raise Refused(str(error)) from None
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -1,5 +1,5 @@
-"""A query's result as the bytes of an HTTP answer, batch by batch: JSON lines, one JSON object, CSV, or an Arrow IPC
-stream. Nothing of a batch is kept.
+"""The result of a query as the bytes of an HTTP answer, batch by batch: JSON lines, one JSON object, CSV, or an Arrow
+IPC stream. Nothing of a batch is kept.
 """
 
 from __future__ import annotations

@@ -268,6 +268,13 @@ def test_endless_queries(filled: Filled, sql: str) -> None:
         rows(filled, sql, Limits(memory_mib=200, seconds=0.5))
 
 
+def test_an_error_behind_the_first_rows_is_told(filled: Filled) -> None:
+    sql = "select case range when 900 then error('at ' || range) else 'y' end from range(1000)"
+    with pytest.raises(QueryFailed, match="at 900") as failed:
+        rows(filled, sql)
+    assert failed.value.cause == "query"
+
+
 def test_the_start_of_the_process_is_no_time_of_the_query(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("styx.query.running.START_SECONDS_MAX", 0.0)
     with pytest.raises(QueryFailed, match="the query's process has not begun within 0 s"):
