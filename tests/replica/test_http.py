@@ -158,7 +158,10 @@ def test_a_gigabyte_passes_through_little_memory(filled: Filled) -> None:
 
 
 def test_a_result_that_breaks_off_is_seen_to(filled: Filled) -> None:
-    late = "select repeat('x', 1000) x, case when range = 9000 then error('late at ' || range) else 'y' end y from range(20000)"
+    late = (
+        "select repeat('x', 1000) x, case range when 95000 then error('late at ' || range) else 'y' end y "
+        "from range(1000000)"
+    )
 
     async def test(session: Session, url: str, process: ReplicaProcess) -> None:
         broke_off = 0
@@ -173,7 +176,7 @@ def test_a_result_that_breaks_off_is_seen_to(filled: Filled) -> None:
                     broke_off += 1
             assert len(body) > 10**6
             if form == "jsonl":
-                assert "late at 9000" in msgspec.json.decode(body.splitlines()[-1])["error"]["message"]
+                assert "late at 95000" in msgspec.json.decode(body.splitlines()[-1])["error"]["message"]
         assert broke_off == 4
 
     run(follower_of(filled.directory), test)
