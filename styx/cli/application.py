@@ -29,6 +29,7 @@ from styx.cli import (
     ingest,
     keys,
     new,
+    replica,
     restore,
     scale,
     set_aside,
@@ -61,6 +62,7 @@ A cluster on Kafka and an object store:
   styx status                         its state
   styx coordinator, worker, gateway   its processes one by one
   styx ingest                         other people's topics in
+  styx replica                        answers in SQL, beside the cluster
   styx backup, styx restore           copy its data to another place, and back
   styx audit                          find functions that are not deterministic
   styx dead                           calls for later that were given up
@@ -96,6 +98,7 @@ _COMMANDS = {
     "coordinator": coordinator,
     "worker": worker,
     "gateway": gateway,
+    "replica": replica,
     "ingest": ingest,
 }
 """Each command is the function of its name in its module; `EXAMPLES` in the module ends its help."""

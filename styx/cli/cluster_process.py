@@ -1,8 +1,8 @@
 """One process of a cluster, from its start to its end: log lines, event loop, signals, and the pages of its own port.
 
-`coordinate`, `work`, `serve_gateway` and `run_ingest` are the programs of `styx coordinator`, `styx worker`, `styx
-gateway` and `styx ingest`. A program imports its part of the cluster when it runs, so that a process has only its own
-part in memory.
+`coordinate`, `work`, `serve_gateway`, `serve_replica` and `run_ingest` are the programs of `styx coordinator`, `styx
+worker`, `styx gateway`, `styx replica` and `styx ingest`. A program imports its part of the cluster when it runs, so
+that a process has only its own part in memory.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from styx.cluster.worker.process import WorkerProcess
     from styx.gateway.front import Front
     from styx.model.app import App
+    from styx.replica.application import SqlApplication
+    from styx.replica.process import ReplicaProcess
     from styx.store.base import Store
 
 SUPERVISED_VARIABLE: Final = "STYX_SUPERVISED"
@@ -230,6 +233,44 @@ async def serve_gateway(
     finally:
         following.cancel()
         await process.close()
+
+
+async def serve_replica(
+    make: Callable[[], ReplicaProcess], host: str, port: int, facts: FactsAddress, front: Front, drain_seconds: float
+) -> None:
+    """Follows and serves until SIGTERM or SIGINT, drains, and finishes the results under way; raises
+    `ConfigurationError`, or what `ReplicaProcess.run` raises.
+    """
+    from styx.gateway.server import serve_application
+
+    log = logging.getLogger("styx.replica")
+    stop, process = asyncio.Event(), make()
+    application = process.application
+    pages = {path: partial(_replica_page, application, path) for path in ("/healthz", "/readyz", "/status", "/metrics")}
+    following = asyncio.create_task(process.run())
+    following.add_done_callback(lambda _: stop.set())
+    await process.service.open()
+    try:
+        async with facts_server(facts, pages):
+            await serve_application(
+                application,
+                host,
+                port,
+                on_started=lambda url: log.info("listening at %s", url),
+                stop=stop,
+                drain_seconds=drain_seconds,
+                front=front,
+            )
+        if following.done():
+            following.result()
+    finally:
+        following.cancel()
+        await process.service.close()
+
+
+def _replica_page(application: SqlApplication, path: str) -> Page:
+    answer = application.page(path)
+    return Page(answer.body, answer.status, dict(answer.headers)[b"content-type"])
 
 
 async def run_ingest(process: IngestProcess, facts: FactsAddress) -> None:

@@ -115,7 +115,7 @@ def _exchange(
     sent: GatewayRequest | GatewayRead | GatewayWork,
 ) -> GatewayAnswer:
     timeout_seconds = sent.timeout_seconds
-    connection, prefix = _connection(url, timeout_seconds + MARGIN_SECONDS, sent.authority)
+    connection, prefix = connection_to(url, timeout_seconds + MARGIN_SECONDS, sent.authority)
     headers["Styx-Timeout"] = f"{timeout_seconds:.3f}"
     if sent.credential is not None:
         headers["Authorization"] = "Bearer " + bearer(sent.credential)
@@ -131,12 +131,13 @@ def _exchange(
         except TimeoutError:
             raise NoReply(f"no answer within {timeout_seconds:g} s") from None
         except (OSError, http.client.HTTPException) as error:
-            raise NoReply(f"the connection to {url} broke before the reply came ({_why(error)})") from None
+            raise NoReply(f"the connection to {url} broke before the reply came ({why(error)})") from None
     finally:
         connection.close()
 
 
-def _connection(url: str, timeout: float, authority: Path | None) -> tuple[http.client.HTTPConnection, str]:
+def connection_to(url: str, timeout: float, authority: Path | None) -> tuple[http.client.HTTPConnection, str]:
+    """A connection that is not open yet, and what stands before each path; raises `CommandFailed` for a wrong URL."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -180,10 +181,11 @@ def _unreachable(url: str, error: OSError) -> CommandFailed:
         advice = f"Start one: styx dev MODULE:APP --port {parts.port or 80}"
     else:
         advice = "Check --url, and that this machine can reach it."
-    return CommandFailed(f"no gateway answers at {url}: {_why(error)}; nothing was sent.\n{advice}")
+    return CommandFailed(f"no gateway answers at {url}: {why(error)}; nothing was sent.\n{advice}")
 
 
-def _why(error: Exception) -> str:
+def why(error: Exception) -> str:
+    """What is wrong, in one line."""
     text = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
     return " ".join(text.split())
 

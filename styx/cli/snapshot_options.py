@@ -94,15 +94,16 @@ class SnapshotOptions:
         store = None if self.store is None else StorePlace(self.store, self.store_options)
         if self.from_ is not None:
             return of_backup(
-                StorePlace(self.from_, self.from_options, "from", store).open_to_read(), snapshot, _secret()
+                StorePlace(self.from_, self.from_options, "from", store).open_to_read(), snapshot, secret_if_given()
             )
         if store is None:
             here = " --data-dir .styx is here." if Path(".styx").is_dir() else ""
             raise usage_error(f"say whose snapshot: --store, --from or --data-dir.{here}")
-        return of_cluster(store.open_to_read(), snapshot, _secret())
+        return of_cluster(store.open_to_read(), snapshot, secret_if_given())
 
 
-def _secret() -> bytes | None:
+def secret_if_given() -> bytes | None:
+    """The cluster's secret, None if the environment has none. Raises `ConfigurationError`."""
     from styx.cli.cluster_setup import SECRET_FILE_VARIABLE, SECRET_VARIABLE, secret_of
 
     given = os.environ.get(SECRET_VARIABLE) or os.environ.get(SECRET_FILE_VARIABLE)

@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from styx.cli.common_options import ApiKey, Authority
 from styx.cli.snapshot_options import SNAPSHOT_HELP, SnapshotOptions, tell, typed_wrongly
 
 EXAMPLES: Final = f"""\
@@ -14,6 +15,7 @@ Examples:
   styx sql --data-dir .styx
   styx sql "select key, value->>'balance' from account.state" \\
       --data-dir .styx
+  styx sql "select count(*) from account.state" --url http://10.0.0.9:8090
   styx sql 'select seller, sum(price) from cart.items group by seller' \\
       --app shop:app --format csv --store s3://styx/shop \\
       --s3-endpoint http://s3.internal:9000
@@ -45,9 +47,14 @@ def sql(
         int | None,
         Parameter(help="MiB that it may take, with the tables in it; 1024 by default.", show_default=False),
     ] = None,
+    url: Annotated[
+        str | None, Parameter(help="A replica, or styx dev, that is asked instead of a snapshot: http://HOST:PORT.")
+    ] = None,
+    api_key: ApiKey = None,
+    ca: Authority = None,
     place: SnapshotOptions = SnapshotOptions(),  # noqa: B008 - it cannot change
 ) -> None:
-    """Ask a snapshot in SQL (DuckDB's).
+    """Ask a snapshot, or a replica, in SQL (DuckDB's).
 
     The values of an operator are the table OPERATOR.state, the rows of its table T
     are OPERATOR.T. Their columns are those of styx state export. A query reads the
@@ -63,6 +70,17 @@ def sql(
     for option, number in (("--rows", rows), ("--seconds", seconds), ("--memory", memory)):
         if number is not None and not 0 < number < 2**31:
             raise usage_error(f"{option} is a number above 0, got {number:g}")
+    if url is not None:
+        if memory is not None or place.wanted:
+            raise usage_error("--url asks a server, which has its own state and memory: give no snapshot, no --memory")
+        from styx.cli.sql_url import SqlServer, print_result, print_tables
+
+        server = SqlServer(url, api_key, ca)
+        if query is None:
+            print_tables(server)
+        else:
+            print_result(server, query, format, rows, seconds)
+        return
     with typed_wrongly():
         source, schema = place.open()
     if query is None:
@@ -72,10 +90,11 @@ def sql(
         return
 
     require("SQL", "duckdb", "pyarrow")
-    from styx.query.sql import MEMORY_MIB_DEFAULT, ROWS_DEFAULT, SECONDS_DEFAULT, Query, QueryLimits
+    from styx.query.service import MEMORY_MIB_DEFAULT, ROWS_DEFAULT, SECONDS_DEFAULT, Asked, Limits
+    from styx.query.sql import Query
 
-    limits = QueryLimits(memory or MEMORY_MIB_DEFAULT, seconds or SECONDS_DEFAULT, rows or ROWS_DEFAULT)
-    with Query(source, schema, query, limits) as running:
+    limits = Limits(memory or MEMORY_MIB_DEFAULT, seconds or SECONDS_DEFAULT, rows or ROWS_DEFAULT)
+    with Query(source, schema, Asked(query), limits) as running:
         from styx.query.results import FORMATS
 
         FORMATS[format](running.result(), sys.stdout.buffer)

@@ -81,6 +81,10 @@ class Gateway:
         """Whether the app that is served declares events."""
         return bool(self._engine.app.events)
 
+    def has_sql(self) -> bool:
+        """No queries are served here."""
+        return False
+
     def _closing(self, send: Send) -> Send:
         """Wraps `send`: while `draining`, every answer gets `Connection: close`, and the server then closes the
         connection.

@@ -28,7 +28,7 @@ _PARTS: Final[dict[Any, str]] = {
     inspect.Parameter.VAR_KEYWORD: "rest",
 }
 _assets = files("styx.gateway")
-_STYLE: Final = (_assets / "docs.css").read_text("utf-8")
+STYLE: Final = (_assets / "docs.css").read_text("utf-8")
 _SCRIPT: Final = (_assets / "docs.js").read_text("utf-8")
 
 
@@ -36,10 +36,15 @@ def _source(text: str) -> str:
     return "'sha256-" + base64.b64encode(sha256(text.encode()).digest()).decode() + "'"
 
 
-CONTENT_SECURITY_POLICY: Final = (
-    f"default-src 'none'; connect-src 'self'; style-src {_source(_STYLE)}; script-src {_source(_SCRIPT)}; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
+def security_policy(style: str, script: str) -> str:
+    """The policy of a page that has this style and this script, and nothing else."""
+    return (
+        f"default-src 'none'; connect-src 'self'; style-src {_source(style)}; script-src {_source(script)}; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+CONTENT_SECURITY_POLICY: Final = security_policy(STYLE, _SCRIPT)
 
 
 def docs_page(app: App) -> str:
@@ -57,7 +62,7 @@ def docs_page(app: App) -> str:
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{_STYLE}</style></head><body>"
+        f"<style>{STYLE}</style></head><body>"
         f"<header><h1>{name}</h1><p>Every request is one serializable transaction. "
         'Machine-readable: <a href="openapi.json">openapi.json</a>. Watch: <a href="metrics">metrics</a>, '
         f'<a href="readyz">readiness</a>.</p><nav>{links}</nav></header>'

@@ -22,7 +22,7 @@ _REQUEST_HEADERS: Final = (
     b"authorization, content-type, idempotency-key, styx-at, styx-epoch, styx-freshness, styx-key-type, "
     b"styx-max-staleness, styx-timeout"
 )
-_RESPONSE_HEADERS: Final = b"retry-after, styx-epoch, styx-request-id, www-authenticate"
+_RESPONSE_HEADERS: Final = b"retry-after, styx-age, styx-epoch, styx-request-id, www-authenticate"
 _VARY: Final = (b"vary", b"origin")
 _VARY_PREFLIGHT: Final = (b"vary", b"origin, access-control-request-method, access-control-request-headers")
 

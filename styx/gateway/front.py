@@ -12,10 +12,9 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from styx.gateway import status
-from styx.gateway.app import Gateway
 from styx.gateway.auth.access import Access, AccessOptions
 from styx.gateway.auth.audit import Audit
 from styx.gateway.auth.identity import IDENTITY, Identity
@@ -26,7 +25,7 @@ from styx.gateway.hosts import Hosts
 from styx.gateway.origin import OriginRules, Refusal
 from styx.gateway.tls import GatewayTls
 from styx.gateway.watched_files import POLL_SECONDS
-from styx.http.asgi import Application, Scope
+from styx.http.asgi import Application, Receive, Scope, Send
 
 _ANYWHERE: Final = ("0.0.0.0", "::")
 
@@ -57,18 +56,50 @@ class Front:
         return OriginRules(hosts, self.allowed_origins)
 
 
+class Served(Protocol):
+    """What stands behind a front: an ASGI application that counts refusals, and can be draining, as `Gateway`."""
+
+    draining: bool
+
+    @property
+    def metrics(self) -> CountsRefusals:
+        """It counts them here."""
+        ...
+
+    def has_events(self) -> bool:
+        """Whether the app that is served declares events."""
+        ...
+
+    def has_sql(self) -> bool:
+        """Whether queries in SQL are served."""
+        ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The ASGI interface."""
+        ...
+
+
+class CountsRefusals(Protocol):
+    """Counts refused requests and connections."""
+
+    def refused(self, reason: str) -> None:
+        """Counts one; the reason is a word."""
+        ...
+
+
 class Entrance:
     """`application` is `gateway` behind a door and, if clients authenticate, a guard. Raises `ConfigurationError`."""
 
-    def __init__(self, gateway: Gateway, front: Front, rules: OriginRules) -> None:
+    def __init__(self, gateway: Served, front: Front, rules: OriginRules) -> None:
         self._gateway = gateway
         self._audit = Audit()
         self._access = Access(front.access) if front.access.enabled else None
         self._tls = front.tls
         self._proxies = Proxies(front.trusted_proxies)
         guarded: Application = gateway
+        kinds = (gateway.has_events, gateway.has_sql)
         if self._access is not None:
-            guarded = self._access.guard(gateway, self._refused, self._proxies.address_of, gateway.has_events)
+            guarded = self._access.guard(gateway, self._refused, self._proxies.address_of, *kinds)
         self.application: Application = Door(guarded, rules, self._refused)
 
     @asynccontextmanager
@@ -98,7 +129,7 @@ class Entrance:
 
     def _refused(self, scope: Scope, refusal: Refusal) -> None:
         self._gateway.metrics.refused(refusal.code)
-        action = action_of(scope, self._gateway.has_events)
+        action = action_of(scope, self._gateway.has_events, self._gateway.has_sql)
         identity: Identity | None = scope.get(IDENTITY)
         self._audit.refused(
             time.monotonic(),

@@ -26,6 +26,9 @@ EVENTS: Final = RESERVED_OPERATOR
 """In the place of an operator: `/v1/events/NAME` reads the events of an app that declares some, and takes them."""
 EVENTS_PREFIX: Final = f"{PREFIX}{EVENTS}/"
 """What is posted to it and a name is an event."""
+SQL_PATH: Final = "/v1/sql"
+"""Where a server that answers in SQL takes queries."""
+SQL_WATCH_PATH: Final = f"{SQL_PATH}/watch"
 DEAD_PREFIX: Final = "/v1/~dead/"
 """Begins the paths of dead calls; no operator's name begins with `~`."""
 

@@ -20,7 +20,7 @@ FORBIDDEN_ORIGIN: Final = "forbidden_origin"
 BAD_TYPE: Final = "unsupported_media_type"
 HEALTH_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """Paths that supervisors ask for under any host name. Their answers contain no secrets."""
-LANDING_PATHS: Final = frozenset({"/", "/docs"})
+LANDING_PATHS: Final = frozenset({"/", "/docs", "/sql"})
 """Pages that a link on another site may open."""
 
 _ORIGIN_CHARS_MAX: Final = 320
@@ -35,6 +35,7 @@ _TYPES: Final = frozenset(
         "application/msgpack",
         "application/x-msgpack",
         "application/octet-stream",
+        "application/sql",
     }
 )
 """Content types that a page cannot send to another origin without a preflight."""

@@ -64,7 +64,7 @@ async def answer_read(engine: Engine, request: Placed, wanted: Freshness, second
         return late(seconds, wanted)
 
 
-def late(seconds: float, wanted: Freshness = Freshness()) -> Answer:  # noqa: B008 - it cannot change
+def late(seconds: float, wanted: Freshness) -> Answer:
     """The answer to a read that has not ended in time."""
     message = f"the read has not ended within {seconds:g} s; nothing was changed{_waited_for(wanted)}"
     return status.failure("timeout", TimeoutError.__name__, message)

@@ -20,7 +20,7 @@ from typing import Final
 
 from styx.gateway.app import Gateway
 from styx.gateway.engine import Engine
-from styx.gateway.front import Entrance, Front
+from styx.gateway.front import Entrance, Front, Served
 from styx.http.asgi import Application
 from styx.http.room import DESCRIPTORS_KEPT, HttpLimits, Room, allow_descriptors
 from styx.http.server import HttpServer, listen_on, url_of
@@ -57,6 +57,38 @@ async def serve(
     listener: socket.socket | None = None,
     around: Callable[[Application], Application] | None = None,
 ) -> None:
+    """Serves an engine, as `serve_application`. `timeout_seconds`: how long a request waits for its reply."""
+    await serve_application(
+        Gateway(engine, timeout_seconds),
+        host,
+        port,
+        on_started=on_started,
+        on_draining=on_draining,
+        on_shutdown=on_shutdown,
+        stop=stop,
+        drain_seconds=drain_seconds,
+        grace_seconds=grace_seconds,
+        front=front,
+        listener=listener,
+        around=around,
+    )
+
+
+async def serve_application(
+    gateway: Served,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    *,
+    on_started: Callable[[str], None] | None = None,
+    on_draining: Callable[[], None] | None = None,
+    on_shutdown: Callable[[], Awaitable[None]] | None = None,
+    stop: asyncio.Event | None = None,
+    drain_seconds: float = 0.0,
+    grace_seconds: int = GRACE_SECONDS,
+    front: Front | None = None,
+    listener: socket.socket | None = None,
+    around: Callable[[Application], Application] | None = None,
+) -> None:
     """Serves until SIGTERM, SIGINT or `stop`; then shuts down gracefully and awaits `on_shutdown()`.
 
     Port 0 takes a free port. `on_started` gets the real URL once requests are accepted. The first signal calls
@@ -71,7 +103,6 @@ async def serve(
 
     Raises `ConfigurationError`, without calling `on_shutdown`, if it cannot listen there.
     """
-    gateway = Gateway(engine, timeout_seconds)
     front = front or Front()
     lent = listener is not None
     listener = listen_on(host, port, BACKLOG_MAX) if listener is None else listener.dup()

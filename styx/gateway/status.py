@@ -25,6 +25,7 @@ STATUS_OF_CODE: Final = {
     "released": 410,
     "snapshot_too_old": 410,
     "not_read_only": 422,
+    "query_limit": 422,
     "too_stale": 503,
     "unknown_epoch": 409,
     "unknown_operator": 404,

@@ -21,7 +21,8 @@ BATCH_ROWS: Final = 16_384
 """Rows that are converted at once."""
 DECIMAL_DIGITS: Final = 38
 DECIMAL_SCALE: Final = 18
-_OF_JSON: Final = {b"styx.kind": b"json"}
+SQL_TYPE: Final = b"styx.type"
+"""Where a column of a result has DuckDB's name of its type, which says more than Arrow's: JSON, UUID, HUGEINT."""
 
 _TYPES: Final[dict[str, pa.DataType]] = {
     "int": pa.int64(),
@@ -61,15 +62,16 @@ def ipc_stream(schema: pa.Schema, batch: pa.RecordBatch | None) -> bytes:
     return data
 
 
-def marked(schema: pa.Schema, is_json: Sequence[bool]) -> pa.Schema:
-    """The schema, which says of columns that their texts are JSON."""
-    fields = [field.with_metadata(_OF_JSON) if of else field for field, of in zip(schema, is_json, strict=True)]
-    return pa.schema(fields)
+def marked(schema: pa.Schema, types: Sequence[str]) -> pa.Schema:
+    """The schema with the columns' types in SQL."""
+    return pa.schema(
+        [field.with_metadata({SQL_TYPE: name.encode()}) for field, name in zip(schema, types, strict=True)]
+    )
 
 
 def holds_json(field: pa.Field) -> bool:
     """Whether the column's texts are JSON."""
-    return (field.metadata or {}).items() >= _OF_JSON.items()
+    return bool((field.metadata or {}).get(SQL_TYPE) == JSON.upper().encode())
 
 
 def parquet_writer(file: IO[bytes], fields: Sequence[Field]) -> parquet.ParquetWriter:

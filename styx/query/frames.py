@@ -17,6 +17,8 @@ NEEDS: Final = b"N"
 """From the process: the numbers of the tables that the query reads, as JSON."""
 ROWS: Final = b"R"
 """Rows, in both directions: an Arrow IPC stream with a schema and at most one batch."""
+SHARED: Final = b"S"
+"""To the process: how many descriptors of `SharedRows` come on its socket, as text."""
 END: Final = b"E"
 """The end of a table's rows, or of the result's."""
 BEGINS: Final = b"B"
@@ -73,7 +75,9 @@ class FrameReader:
         if self.seconds_left is None:
             return
         began = time.monotonic()
-        ready, _, _ = select.select([self._descriptor], [], [], max(0.0, self.seconds_left))
+        waiting = select.poll()  # select takes no descriptor above 1,023
+        waiting.register(self._descriptor, select.POLLIN)
+        ready = waiting.poll(max(0.0, self.seconds_left) * 1_000)
         self.seconds_left -= time.monotonic() - began
         if not ready:
             raise OutOfTime

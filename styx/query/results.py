@@ -25,7 +25,7 @@ def write_json(result: Result, file: IO[bytes]) -> None:
     """An object a line. Of two columns of one name, the second has another one."""
     schema, batches = result
     names = distinct(schema.names)
-    for row in _rows(schema, batches):
+    for row in rows_of(schema, batches):
         file.write(json_of(dict(zip(names, row, strict=True))) + b"\n")
 
 
@@ -33,8 +33,8 @@ def write_csv(result: Result, file: IO[bytes]) -> None:
     """As an export: None is nothing, and an empty text is `""`."""
     schema, batches = result
     file.write(",".join(map(csv_text, schema.names)).encode() + b"\r\n")
-    for row in _rows(schema, batches):
-        file.write(",".join(map(_csv_cell, row)).encode() + b"\r\n")
+    for row in rows_of(schema, batches):
+        file.write(",".join(map(csv_cell, row)).encode() + b"\r\n")
 
 
 def write_arrow(result: Result, file: IO[bytes]) -> None:
@@ -48,7 +48,7 @@ def write_arrow(result: Result, file: IO[bytes]) -> None:
 def write_table(result: Result, file: IO[bytes]) -> None:
     """Columns in line, numbers to the right. The rows are kept until the last one is there."""
     schema, batches = result
-    rows = [[_table_cell(value) for value in row] for row in _rows(schema, batches)]
+    rows = [[_table_cell(value) for value in row] for row in rows_of(schema, batches)]
     widths = [max(map(len, column)) for column in zip(schema.names, *rows, strict=True)]
     right = [
         pa.types.is_integer(each) or pa.types.is_decimal(each) or pa.types.is_floating(each) for each in schema.types
@@ -68,7 +68,7 @@ FORMATS: Final[dict[str, Callable[[Result, IO[bytes]], None]]] = {
 }
 
 
-def _rows(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[Sequence[Any]]:
+def rows_of(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[Sequence[Any]]:
     """The rows as values: a Decimal of a column without digits behind the point is an int, others have no zeros at the
     end.
     """
@@ -109,7 +109,8 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, _OWN) else str(value)
 
 
-def _csv_cell(value: Any) -> str:
+def csv_cell(value: Any) -> str:
+    """A value of a row as it stands in CSV."""
     if isinstance(value, list | dict | msgspec.Raw):
         return csv_text(json_of(value).decode())
     return csv_value("", value)

@@ -7,9 +7,10 @@ running. What was acknowledged after the snapshot is not in it. Blocks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from styx.backup.index import Damaged, object_name
 from styx.backup.places import persistently, read_index
@@ -48,13 +49,17 @@ class Source:
         return len(self.manifest.slots)
 
 
-def of_cluster(store: StoreReader, snapshot: str = LATEST, secret: bytes | None = None) -> Source:
-    """A snapshot of a cluster's store: the newest, or that of an epoch. With the cluster's `secret` the signature of
-    the app's package is checked, too.
-
-    Raises `ConfigurationError` for a store that is no cluster's and a snapshot that is not there, `Damaged`, and
-    `OSError` for a store out of reach, or without a snapshot yet.
+class Place(NamedTuple):
+    """A store in which one snapshot follows another. `describe`: what a version of the app declares; it raises
+    `Damaged` and `OSError`.
     """
+
+    store: StoreReader
+    describe: Callable[[int], AppDescription]
+
+
+def place_of_cluster(store: StoreReader, secret: bytes | None = None) -> Place:
+    """A cluster's store. Raises as `of_cluster`."""
     claim = persistently(lambda: read_claim(store))
     if claim is not None and claim.restoring:
         raise ConfigurationError(f"the restore of backup {claim.restoring} into this store has not ended")
@@ -63,9 +68,40 @@ def of_cluster(store: StoreReader, snapshot: str = LATEST, secret: bytes | None 
             "no cluster has its data in this store: give the --store of its coordinator; a place for backups is given "
             "with --from, an embedded engine's directory with --data-dir"
         )
+
+    def describe(version: int) -> AppDescription:
+        return _described(persistently(lambda: load_version(store, version)), version_name(version), secret)
+
+    return Place(store, describe)
+
+
+def place_of_directory(directory: Path) -> Place:
+    """An embedded engine's data directory. Raises `ConfigurationError`."""
+    if not (directory / OBJECTS_NAME).is_dir():
+        raise ConfigurationError(
+            f"{directory} is no data directory: give the --data-dir of styx dev, or the data_dir of styx.embedded"
+        )
+    store = DirectoryStore(directory / OBJECTS_NAME, to_read=True)
+
+    def describe(version: int) -> AppDescription:
+        record = read_record(store, version)
+        if record is None:
+            raise Damaged(f"{directory} lacks the record of version {version} of the app, which made it")
+        return record.description
+
+    return Place(store, describe)
+
+
+def of_cluster(store: StoreReader, snapshot: str = LATEST, secret: bytes | None = None) -> Source:
+    """A snapshot of a cluster's store: the newest, or that of an epoch. With the cluster's `secret` the signature of
+    the app's package is checked, too.
+
+    Raises `ConfigurationError` for a store that is no cluster's and a snapshot that is not there, `Damaged`, and
+    `OSError` for a store out of reach, or without a snapshot yet.
+    """
+    place = place_of_cluster(store, secret)
     manifest = _chosen(store, snapshot)
-    package = persistently(lambda: load_version(store, manifest.app_version))
-    description = _described(package, version_name(manifest.app_version), secret)
+    description = place.describe(manifest.app_version)
     again = "Run it again; if the store's snapshots go faster than they are read, take a styx backup and look at that."
     return Source(f"the snapshot of epoch {manifest.epoch}", manifest, store, description, again)
 
@@ -84,20 +120,14 @@ def of_backup(place: StoreReader, backup: str = LATEST, secret: bytes | None = N
 
 def of_directory(directory: Path, snapshot: str = LATEST) -> Source:
     """A snapshot of an embedded engine's data directory, as `of_cluster`."""
-    if not (directory / OBJECTS_NAME).is_dir():
-        raise ConfigurationError(
-            f"{directory} is no data directory: give the --data-dir of styx dev, or the data_dir of styx.embedded"
-        )
-    store = DirectoryStore(directory / OBJECTS_NAME, to_read=True)
-    manifest = _chosen(store, snapshot, directory / LOG_NAME)
-    record = read_record(store, manifest.app_version)
-    if record is None:
-        raise Damaged(f"{directory} lacks the record of version {manifest.app_version} of the app, which made it")
+    place = place_of_directory(directory)
+    manifest = _chosen(place.store, snapshot, directory / LOG_NAME)
+    description = place.describe(manifest.app_version)
     return Source(
         f"the snapshot of epoch {manifest.epoch}",
         manifest,
-        store,
-        record.description,
+        place.store,
+        description,
         "A newer one took its place: run it again.",
     )
 

@@ -1,4 +1,5 @@
-"""The process that runs one query: `python -m styx.query.sql_process`, on standard input and output, by `frames`.
+"""The process that runs one query: `python -m styx.query.sql_process SOCKET`, on standard input and output, by
+`frames`; descriptors of shared rows come on the socket of that number.
 
 It gets the tables' rows and the query from the command that has started it, and knows neither a store nor an app. What
 it may do is taken from it before the query is looked at: files, other databases, extensions, the network, and changes
@@ -9,9 +10,11 @@ when its time is over. So a query costs its sender only.
 from __future__ import annotations
 
 import resource
+import socket
 import sys
-from collections.abc import Iterator
-from typing import IO, Any, Final
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import IO, Any, Final, NamedTuple
 
 import duckdb
 import msgspec
@@ -19,11 +22,17 @@ import pyarrow as pa
 
 from styx.query.arrow import arrow_schema, ipc_stream, marked
 from styx.query.fields import JSON, Field
-from styx.query.frames import BEGINS, END, FAILED, HEADER, NEEDS, ROWS, Closed, FrameReader, write_frame
+from styx.query.frames import BEGINS, END, FAILED, HEADER, NEEDS, ROWS, SHARED, Closed, FrameReader, write_frame
+from styx.query.header import Header, header_of
+from styx.query.parameters import nodes, parameter_types
 from styx.query.relations import Table, quoted
+from styx.query.service import PARAMETER_TYPES
+from styx.query.shared_rows import take
 
 RESULT_ROWS: Final = 2_048
 """Rows of a result that are made at once."""
+FRAME_BYTES: Final = 2**20
+"""Rows of a result that take more are sent in halves, down to one."""
 UNCOUNTED_BYTES: Final = 256 * 2**20
 """What the process may take beyond its limit, for what DuckDB does not count and for itself."""
 MARGIN_SECONDS: Final = 2
@@ -36,16 +45,9 @@ _CONFIG: Final[dict[str, Any]] = {
     "temp_directory": "",
     "threads": 1,
 }
+_INCOMING: Final = "styx incoming"
+"""No table has this name, which holds a blank."""
 _LOCKS: Final = ("SET TimeZone = 'UTC'", "SET allow_community_extensions = false", "SET enable_external_access = false")
-
-
-class Header(msgspec.Struct, frozen=True):
-    """What a process is told first: the query, all tables, the memory that it may take, and its time."""
-
-    sql: str
-    tables: list[Table]
-    memory_bytes: int
-    seconds: float
 
 
 class Refused(Exception):
@@ -62,8 +64,15 @@ def check_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         raise Refused(f"only a SELECT may run, and this is {kind}: a snapshot is read only")
 
 
-def needed(sql: str, tables: list[Table], memory_bytes: int) -> list[int]:
-    """The numbers of the tables that the query names; raises `Refused` and `duckdb.Error`.
+class Named(NamedTuple):
+    """What a query names: the numbers of tables, and its parameters' types."""
+
+    tables: list[int]
+    parameters: list[str]
+
+
+def named(sql: str, tables: list[Table], memory_bytes: int) -> Named:
+    """The tables that the query names; raises `Refused` and `duckdb.Error`.
 
     A table that is read in another way, such as by `query_table`, is not among them, and is not there for the query.
     """
@@ -71,23 +80,19 @@ def needed(sql: str, tables: list[Table], memory_bytes: int) -> list[int]:
         check_statement(connection, sql)
         [parsed] = connection.execute("SELECT json_serialize_sql($1)", [sql]).fetchall()
     try:
-        named = set(_tables_in(msgspec.json.decode(parsed[0])))
+        tree = msgspec.json.decode(parsed[0])
     except RecursionError:
         raise Refused("the query is nested too deeply") from None
-    return [at for at, each in enumerate(tables) if (each.schema.casefold(), each.name.casefold()) in named]
-
-
-def _tables_in(tree: Any) -> Iterator[tuple[str, str]]:
-    """The (schema, table) of all tables in a parsed query, in small letters."""
-    left = [tree]
-    while left:
-        node = left.pop()
-        if isinstance(node, list):
-            left += node
-        elif isinstance(node, dict):
-            left += node.values()
-            if node.get("type") == "BASE_TABLE":
-                yield (node["schema_name"] or "main").casefold(), node["table_name"].casefold()
+    names = {
+        ((node["schema_name"] or "main").casefold(), node["table_name"].casefold())
+        for node in nodes(tree)
+        if node.get("type") == "BASE_TABLE"
+    }
+    found = [at for at, each in enumerate(tables) if (each.schema.casefold(), each.name.casefold()) in names]
+    try:
+        return Named(found, parameter_types(tree, [tables[at] for at in found]))
+    except ValueError as error:
+        raise Refused(str(error)) from None
 
 
 def _connected(memory_bytes: int) -> duckdb.DuckDBPyConnection:
@@ -99,17 +104,31 @@ def _lock(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(statement)
 
 
-def _create(connection: duckdb.DuckDBPyConnection, table: Table, rows: Iterator[pa.RecordBatch]) -> None:
+def _create(connection: duckdb.DuckDBPyConnection, table: Table, rows: Iterable[pa.RecordBatch]) -> None:
     """Creates a table with these rows."""
-    fields = [Field(*column) for column in table.columns]
-    reader = pa.RecordBatchReader.from_batches(arrow_schema(fields), rows)
-    columns = ", ".join(quoted(each.name) + ("::JSON" if each.kind == JSON else "") for each in fields)
-    names = ", ".join(quoted(each.name) for each in fields)
+    reader = pa.RecordBatchReader.from_batches(_arrow_schema(table), rows)
+    connection.register(_INCOMING, reader)
+    _declare(connection, "TABLE", table, _INCOMING)
+    connection.unregister(_INCOMING)
+
+
+def _show(connection: duckdb.DuckDBPyConnection, table: Table, rows: list[pa.RecordBatch], number: int) -> None:
+    """Shows rows as a table where they are, without a copy."""
+    source = f"{_INCOMING} {number}"
+    connection.register(source, pa.Table.from_batches(rows, _arrow_schema(table)))
+    _declare(connection, "VIEW", table, source)
+
+
+def _declare(connection: duckdb.DuckDBPyConnection, kind: str, table: Table, source: str) -> None:
+    casts = [quoted(name) + ("::JSON" if kind == JSON else "") for name, kind in table.columns]
+    columns = ", ".join(f"{cast} AS {quoted(name)}" for cast, (name, _) in zip(casts, table.columns, strict=True))
     place = f"{quoted(table.schema)}.{quoted(table.name)}"
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(table.schema)}")
-    connection.register("incoming", reader)
-    connection.execute(f"CREATE TABLE {place} AS SELECT * FROM (SELECT {columns} FROM incoming) AS t({names})")  # noqa: S608 - names are quoted
-    connection.unregister("incoming")
+    connection.execute(f"CREATE {kind} {place} AS SELECT {columns} FROM {quoted(source)}")  # noqa: S608 - names are quoted
+
+
+def _arrow_schema(table: Table) -> pa.Schema:
+    return arrow_schema([Field(*column) for column in table.columns])
 
 
 def confine(memory_bytes: int) -> None:
@@ -138,45 +157,98 @@ def _data_bytes() -> int | None:
         return None
 
 
-def serve(incoming: FrameReader, out: IO[bytes]) -> None:
-    """Runs the query that comes, and writes its result."""
+def serve(incoming: FrameReader, given: socket.socket, out: IO[bytes]) -> None:
+    """Runs the query that comes, and writes its result. Descriptors come on `given`."""
     try:
-        for kind, data in _answered(incoming, out):
+        for kind, data in _answered(incoming, given):
             write_frame(out, kind, data)
     except (Refused, duckdb.Error, pa.ArrowException) as error:
         write_frame(out, FAILED, str(error).encode())
-    except Closed:
+    except (Closed, EOFError):
         pass  # whoever has asked has ended
     except MemoryError:
         write_frame(out, FAILED, b"Out of Memory Error: the process has reached its limit")
 
 
-def _answered(incoming: FrameReader, out: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
+def _answered(incoming: FrameReader, given: socket.socket) -> Iterator[tuple[bytes, bytes]]:
     kind, data = incoming.read()
     assert kind == HEADER
-    header = msgspec.json.decode(data, type=Header)
+    header = header_of(data)
     confine(header.memory_bytes)
-    wanted = needed(header.sql, header.tables, header.memory_bytes)
-    yield NEEDS, msgspec.json.encode(wanted)
+    tables, parameters = named(header.sql, header.tables, header.memory_bytes)
+    read = [] if header.describe else tables
+    yield NEEDS, msgspec.json.encode(read)
     connection = _connected(header.memory_bytes)
-    for at in wanted:
-        _create(connection, header.tables[at], _incoming(incoming))
+    for at in range(len(header.tables)) if header.catalog else tables:
+        if at in read:
+            _load(connection, header, at, incoming, given)
+        else:
+            _create(connection, header.tables[at], [])
+    for statement in header.prelude:
+        connection.execute(statement)
     _lock(connection)
     yield BEGINS, b""
     _limit_time(header.seconds)
-    relation = connection.sql(header.sql)
-    reader = relation.to_arrow_reader(RESULT_ROWS)
-    schema = marked(reader.schema, [str(each) == "JSON" for each in relation.types])
+    values = [None] * len(parameters) if header.describe else header.parameters
+    relation = connection.sql(header.sql, params=values)
+    reader = (relation.limit(0) if header.describe else relation).to_arrow_reader(RESULT_ROWS)
+    schema = marked(reader.schema, [str(each) for each in relation.types])
+    if header.describe:
+        schema = schema.with_metadata({PARAMETER_TYPES: msgspec.json.encode(parameters)})
     yield ROWS, ipc_stream(schema, None)
-    for batch in reader:
-        yield ROWS, ipc_stream(schema, pa.RecordBatch.from_arrays(batch.columns, schema=schema))
+    for batch in _batches(reader):
+        for part in _parts(pa.RecordBatch.from_arrays(batch.columns, schema=schema)):
+            yield ROWS, ipc_stream(schema, part)
     yield END, b""
 
 
-def _incoming(frames: FrameReader) -> Iterator[pa.RecordBatch]:
-    """The batches of one table."""
+def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """Those of the result. Arrow makes an `OSError` of an error of DuckDB's that comes behind the first rows."""
     while True:
-        kind, data = frames.read()
+        try:
+            yield reader.read_next_batch()
+        except StopIteration:
+            return
+        except OSError as error:
+            raise Refused(str(error)) from None
+
+
+def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch, in parts of at most `FRAME_BYTES` or one row."""
+    if batch.nbytes <= FRAME_BYTES or batch.num_rows == 1:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    yield from _parts(batch.slice(0, half))
+    yield from _parts(batch.slice(half))
+
+
+def _load(
+    connection: duckdb.DuckDBPyConnection, header: Header, at: int, incoming: FrameReader, given: socket.socket
+) -> None:
+    """Makes a table of the rows that come. Shared ones are read where they are; where the catalog is asked for, they
+    are copied, because it shall have a table, and no view.
+    """
+    table = header.tables[at]
+    first = incoming.read()
+    if first[0] != SHARED:
+        _create(connection, table, _incoming(incoming, first))
+        return
+    rows: list[pa.RecordBatch] = []
+    kind, data = first
+    while kind == SHARED:
+        rows += take(given, int(data))
+        kind, data = incoming.read()
+    assert kind == END
+    if header.catalog:
+        _create(connection, table, rows)
+    else:
+        _show(connection, table, rows, at)
+
+
+def _incoming(frames: FrameReader, first: tuple[bytes, bytes]) -> Iterator[pa.RecordBatch]:
+    """The batches of one table, of which the first frame has come."""
+    for kind, data in chain([first], iter(frames.read, None)):
         if kind == END:
             return
         assert kind == ROWS
@@ -185,7 +257,11 @@ def _incoming(frames: FrameReader) -> Iterator[pa.RecordBatch]:
 
 def main() -> None:
     """Serves the one query, on standard input and output."""
-    serve(FrameReader(sys.stdin.fileno(), sys.maxsize), sys.stdout.buffer)
+    # The rows of a slot of a table are behind a descriptor each.
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with socket.socket(fileno=int(sys.argv[1])) as given:
+        serve(FrameReader(sys.stdin.fileno(), sys.maxsize), given, sys.stdout.buffer)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self.store = MemoryStore()
+        self.version = 3
         self.chains: dict[int, list[ObjectRef]] = {slot: [] for slot in range(SLOTS)}
         self.manifests: list[Manifest] = []
         self.store.put(NAME, encode_claim(Claim("bank", SLOTS, 3, Limits())))
@@ -54,7 +55,7 @@ class Cluster:
             pending = [PENDING] if slot == 0 else []
             parts = SlotPart(slot, 100 + slot, pending, 50, {0: 40, 2: 41}, ref, whole, events={"paid": 42})
             slots.append(SlotManifest(parts, self.chains[slot]))
-        manifest = Manifest(generation, epoch, 1_000 + epoch, slots, 3)
+        manifest = Manifest(generation, epoch, 1_000 + epoch, slots, self.version)
         self.store.put(name, data)
         write_manifest(self.store, manifest)
         self.manifests = [manifest, *self.manifests][:2]

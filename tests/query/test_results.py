@@ -33,7 +33,7 @@ def result() -> Result:
     """Two batches."""
     names = [name.removesuffix("_") for name in COLUMNS]
     plain = pa.schema([pa.field(name, array.type) for name, array in zip(names, COLUMNS.values(), strict=True)])
-    schema = marked(plain, [name == "json" for name in COLUMNS])
+    schema = marked(plain, ["JSON" if name == "json" else "VARCHAR" for name in COLUMNS])
     batch = pa.RecordBatch.from_arrays(list(COLUMNS.values()), schema=schema)
     return schema, iter([batch.slice(0, 2), batch.slice(2)])
 

@@ -15,20 +15,22 @@ import pytest
 
 from styx.errors import UnsupportedValue
 from styx.query import sql_process
+from styx.query.arrow import SQL_TYPE
 from styx.query.relations import Table
 from styx.query.schema import of_description
+from styx.query.service import PARAMETER_TYPES, Asked, Limits, QueryFailed
 from styx.query.source import of_cluster
-from styx.query.sql import Query, QueryFailed, QueryLimits
+from styx.query.sql import Query
 from styx.schema.description import AppDescription, OperatorDescription
 from tests.backup.snapshots import Cluster
 from tests.query.conftest import Filled
 from tests.query.shop import Colour, Item
 
-SMALL = QueryLimits(memory_mib=200, seconds=20.0, rows=1_000)
+SMALL = Limits(memory_mib=200, seconds=20.0, rows=1_000)
 
 
-def rows(filled: Filled, sql: str, limits: QueryLimits = SMALL) -> list[dict[str, Any]]:
-    with Query(filled.source, filled.by_app, sql, limits) as query:
+def rows(filled: Filled, sql: str, limits: Limits = SMALL, **asked: Any) -> list[dict[str, Any]]:
+    with Query(filled.source, filled.by_app, Asked(sql, **asked), limits) as query:
         schema, batches = query.result()
         found: list[dict[str, Any]] = pa.Table.from_batches(list(batches), schema).to_pylist()
     return found
@@ -117,10 +119,10 @@ def test_only_tables_that_are_named_are_read() -> None:
         AppDescription(name="bank", operators={"account": operator, "of-0": operator, "x": operator})
     )
     source = of_cluster(cluster.store)
-    with Query(source, schema, "select count(*) from x.state as account", SMALL) as query:
+    with Query(source, schema, Asked("select count(*) from x.state as account"), SMALL) as query:
         assert [batch.to_pylist() for batch in query.result()[1]] == [[{"count_star()": 0}]]
     with (
-        Query(source, schema, 'select 1 from x.state join "OF-0".STATE AS "t" using (key)', SMALL) as query,
+        Query(source, schema, Asked('select 1 from x.state join "OF-0".STATE AS "t" using (key)'), SMALL) as query,
         pytest.raises(UnsupportedValue, match=r"of-0\['a'\] cannot be shown"),
     ):
         query.result()
@@ -142,7 +144,72 @@ def test_only_tables_that_are_named_are_read() -> None:
 def test_the_tables_that_a_query_names(sql: str, numbers: list[int]) -> None:
     names = [("cart", "items"), ("or der", "state"), ("other", "items"), ("main", "alone")]
     tables = [Table(schema, name, [("x", "int")]) for schema, name in names]
-    assert sql_process.needed(sql, tables, 2**27) == numbers
+    assert sql_process.named(sql, tables, 2**27).tables == numbers
+
+
+# What is asked besides -----------------------------------------------------------------------------------------------
+
+
+def test_parameters_are_values(filled: Filled) -> None:
+    text = "'; select 1 --\0ä"
+    found = rows(
+        filled,
+        "select $1 a, $2 b, $3 c, $4 d, $5 e, $6 f, (select count(*) from cart.items where product < $2) n",
+        parameters=[text, 2**63 - 1, 0.5, True, b"\xff\0", None],
+    )
+    assert found == [
+        {"a": text, "b": 2**63 - 1, "c": 0.5, "d": True, "e": b"\xff\0", "f": None, "n": len(items(filled))}
+    ]
+    with pytest.raises(QueryFailed, match=r"\$2 is not of 64 bits"):
+        rows(filled, "select $1, $2", parameters=[0, 2**63])
+    with pytest.raises(QueryFailed, match="half of a surrogate pair"):
+        rows(filled, "select $1", parameters=["\ud800"])
+    with pytest.raises(QueryFailed, match="Values were not provided"):
+        rows(filled, "select $1, $2", parameters=[0])
+
+
+def test_a_query_that_is_described_reads_nothing() -> None:
+    cluster = Cluster()
+    cluster.snapshot(10, {"a": b"\xc1"})  # which nobody can decode
+    operator = OperatorDescription(n_partitions=None, key_type="int", partition_key=False, functions={})
+    schema = of_description(AppDescription(name="bank", operators={"account": operator}))
+    sql = "select key, value v, count(*) n, sum(key) s, uuid() u, $2 p from account.state where key = $1 group by all"
+    with Query(of_cluster(cluster.store), schema, Asked(sql, describe=True), SMALL) as query:
+        described, batches = query.result()
+        assert list(batches) == []
+    types = [(each.name, each.metadata[SQL_TYPE].decode()) for each in described]
+    assert types == [
+        *(("key", "BIGINT"), ("v", "JSON"), ("n", "BIGINT"), ("s", "HUGEINT"), ("u", "UUID"), ("p", '"NULL"')),
+    ]
+    assert described.metadata[PARAMETER_TYPES] == b'["BIGINT",""]'
+
+
+def test_a_prelude_runs_before_the_lock_and_its_macros_are_there(filled: Filled) -> None:
+    prelude = ["create macro twice(a) as 2 * a", "create schema own", "create view own.v as select twice(21) as answer"]
+    assert rows(filled, "select answer from own.v", prelude=prelude) == [{"answer": 42}]
+
+
+def test_the_catalog_has_all_tables_and_rows_of_those_that_are_named(filled: Filled) -> None:
+    sql = (
+        "select schema_name s, table_name t, (select count(*) from cart.items) n from duckdb_tables() "
+        "where schema_name in ('cart', 'order') and table_name in ('state', 'items', 'lines')"
+    )
+    found = {(row["s"], row["t"]): row["n"] for row in rows(filled, sql, catalog=True)}
+    names = [("cart", "items"), ("cart", "state"), ("order", "state"), ("order", "lines")]
+    assert found == dict.fromkeys(names, len(items(filled)))
+    assert {(row["s"], row["t"]) for row in rows(filled, sql)} == {("cart", "items")}
+
+
+def test_a_failure_says_which_limit_it_was(filled: Filled) -> None:
+    def cause(sql: str, limits: Limits = SMALL) -> str:
+        with pytest.raises(QueryFailed) as failed:
+            rows(filled, sql, limits)
+        return failed.value.cause
+
+    assert cause("selec 1") == cause("drop table x") == "query"
+    assert cause("select * from range(1000000)") == "rows"
+    assert cause("select repeat('x', 1000000000)") == "memory"
+    assert cause("select max(a.range + b.range) from range(10000000) a, range(10000) b", Limits(200, 0.5)) == "seconds"
 
 
 # Hostile ones --------------------------------------------------------------------------------------------------------
@@ -198,28 +265,35 @@ def test_hostile_queries(filled: Filled, tmp_path: Path, sql: str, complaint: st
 )
 def test_endless_queries(filled: Filled, sql: str) -> None:
     with pytest.raises(QueryFailed, match=r"has not ended within 0\.5 s: --seconds N allows more"):
-        rows(filled, sql, QueryLimits(memory_mib=200, seconds=0.5))
+        rows(filled, sql, Limits(memory_mib=200, seconds=0.5))
+
+
+def test_an_error_behind_the_first_rows_is_told(filled: Filled) -> None:
+    sql = "select case range when 900 then error('at ' || range) else 'y' end from range(1000)"
+    with pytest.raises(QueryFailed, match="at 900") as failed:
+        rows(filled, sql)
+    assert failed.value.cause == "query"
 
 
 def test_the_start_of_the_process_is_no_time_of_the_query(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("styx.query.sql.START_SECONDS_MAX", 0.0)
+    monkeypatch.setattr("styx.query.running.START_SECONDS_MAX", 0.0)
     with pytest.raises(QueryFailed, match="the query's process has not begun within 0 s"):
-        rows(filled, "select 1", QueryLimits(seconds=600.0))
+        rows(filled, "select 1", Limits(seconds=600.0))
 
 
 def test_the_end_of_a_query_ends_its_process(filled: Filled) -> None:
-    with Query(filled.source, filled.by_app, "select * from range(1000000)", SMALL) as query:
+    with Query(filled.source, filled.by_app, Asked("select * from range(1000000)"), SMALL) as query:
         _, batches = query.result()
         next(batches)
         process = query._process
-        assert process.poll() is None
-    assert process.returncode == -9
+        assert not process.ended
+    assert process.status() == -9
 
 
 def test_the_process_has_no_secrets(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STYX_SECRET", "x" * 64)
-    with Query(filled.source, filled.by_app, "select 1", SMALL) as query:
-        environment = Path(f"/proc/{query._process.pid}/environ").read_bytes()
+    with Query(filled.source, filled.by_app, Asked("select 1"), SMALL) as query:
+        environment = Path(f"/proc/{query._process.number}/environ").read_bytes()
         query.result()
     assert b"PYTHONPATH" in environment
     assert b"STYX_SECRET" not in environment

@@ -97,13 +97,15 @@ class Access:
         on_refusal: OnRefusal,
         address_of: AddressOf,
         has_events: Callable[[], bool] = bool,
+        has_sql: Callable[[], bool] = bool,
     ) -> Guard:
         """Puts a guard before `application`. `address_of` returns the client address of a request, `has_events` whether
-        the app behind it declares events.
+        the app behind it declares events, `has_sql` whether it serves queries.
         """
         limits = Limits(self._options.rate, self._options.in_flight)
         webhooks = frozenset(self._options.webhooks)
-        guard = Guard(application, self._verifier, limits, self._refetch, on_refusal, address_of, webhooks, has_events)
+        kinds = (has_events, has_sql)
+        guard = Guard(application, self._verifier, limits, self._refetch, on_refusal, address_of, webhooks, *kinds)
         guard.policy = self._policy
         self._guards.append(guard)
         return guard

@@ -66,7 +66,8 @@ class Guard:
 
     `refetch` fetches signing keys again, and returns whether there are new ones. `address_of` returns the client
     address of a request. `webhooks` are events that may be published without a credential: their inlets check a
-    signature. `has_events`: whether the app declares events. `policy` may be replaced at any time.
+    signature. `has_events`: whether the app declares events. `has_sql`: whether queries are served. `policy` may be
+    replaced at any time.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Guard:
         address_of: AddressOf,
         webhooks: Collection[str] = (),
         has_events: Callable[[], bool] = bool,
+        has_sql: Callable[[], bool] = bool,
     ) -> None:
         self.policy: Policy | None = None
         self._application = application
@@ -89,6 +91,7 @@ class Guard:
         self._address_of = address_of
         self._webhooks = webhooks
         self._has_events = has_events
+        self._has_sql = has_sql
         self._failed_attempts = FailedAttempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -116,7 +119,7 @@ class Guard:
             return
         scope[IDENTITY] = identity
         if self.policy is not None:
-            action = action_of(scope, self._has_events)
+            action = action_of(scope, self._has_events, self._has_sql)
             if not self.policy.allows(identity, action):
                 what = "this" if action is None else str(action)
                 await self._refuse(Refusal("forbidden", f"{identity.name} may not {what}"), scope, receive, send)

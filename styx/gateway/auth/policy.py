@@ -1,6 +1,6 @@
 """Rules: the actions that each identity may take. An action is a call, a read, a listing of keys, an edit, a load, an
 event that is published, the reading of events, work on an operator's dead calls (their list, another attempt, a
-removal), or the sight of a page. An action that no rule allows is refused.
+removal), a query in SQL, or the sight of a page. An action that no rule allows is refused.
 
 A file in TOML, of rules under `[[allow]]`; docs/operations.md has one that shows each kind. A pattern is a name, or the
 beginning of a name followed by `*`. A rule without `keys` and `claims` is for every identity.
@@ -26,6 +26,7 @@ LOAD: Final = "load"
 PUBLISH: Final = "publish"
 EVENTS: Final = "events"
 DEAD: Final = "dead"
+SQL: Final = "sql"
 SEE: Final = "see"
 PAGES: Final = {
     "/": "docs",
@@ -34,9 +35,11 @@ PAGES: Final = {
     "/asyncapi.json": "docs",
     "/metrics": "metrics",
     "/errors": "errors",
+    "/sql": "sql",
     "/status": "status",
 }
 """Pages by path, with their names in rules."""
+_SQL_PATHS: Final = {head.SQL_PATH: "query", head.SQL_WATCH_PATH: "watch"}
 RULES_MAX: Final = 1_000
 PATTERNS_MAX: Final = 1_000
 ANY: Final = "*"
@@ -44,7 +47,7 @@ ANY: Final = "*"
 
 class Action(NamedTuple):
     """An action. `target` is OPERATOR.FUNCTION of a call, OPERATOR of a read, a listing, an edit, a load or dead
-    calls, an event's name, or a page. `key` is the entity's key as text.
+    calls, an event's name, `query` or `watch` in SQL, or a page. `key` is the entity's key as text.
     """
 
     kind: str
@@ -55,13 +58,18 @@ class Action(NamedTuple):
         return f"{self.kind} {self.target}"
 
 
-def action_of(scope: Mapping[str, Any], has_events: Callable[[], bool] = bool) -> Action | None:
+def action_of(
+    scope: Mapping[str, Any], has_events: Callable[[], bool] = bool, has_sql: Callable[[], bool] = bool
+) -> Action | None:
     """The action of an ASGI request, from its first line; None for a request that the gateway does not know.
 
     The path is parsed as by the gateway's endpoint, so that the allowed action is the one that runs. `has_events`:
-    whether the app declares events, which have paths of their own; by default it does not.
+    whether the app declares events, which have paths of their own; by default it does not. `has_sql`: whether queries
+    are served, likewise.
     """
     method, sent = scope["method"], head.request_path(scope)
+    if sent in _SQL_PATHS and has_sql():
+        return Action(SQL, _SQL_PATHS[sent])
     if sent is None:
         page = PAGES.get(head.path(scope))
         return Action(SEE, page) if page is not None and method in ("GET", "HEAD") else None
@@ -109,6 +117,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     publish: Patterns = []
     events: Patterns = []
     dead: Patterns = []
+    sql: Patterns = []
     see: Patterns = []
 
 
@@ -182,6 +191,7 @@ def _lists(rule: Rule) -> dict[str, Patterns]:
         PUBLISH: rule.publish,
         EVENTS: rule.events,
         DEAD: rule.dead,
+        SQL: rule.sql,
         SEE: rule.see,
     }
 
@@ -209,6 +219,11 @@ def _check(rule: Rule, number: int) -> None:
         raise ConfigurationError(
             f"rule {number} has entity and events: events of all entities come in one stream, so a rule cannot allow "
             "those of one. Make two rules of it, or let the app give them by a function"
+        )
+    if rule.entity is not None and rule.sql:
+        raise ConfigurationError(
+            f"rule {number} has entity and sql: a query sees the rows of all entities, so a rule cannot allow those of "
+            "one. Make two rules of it, or let the app give them by a function"
         )
     lists = [rule.keys or [], *_lists(rule).values()]
     if any(len(each) > PATTERNS_MAX for each in lists):
