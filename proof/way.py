@@ -13,7 +13,7 @@ import json
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
@@ -27,6 +27,7 @@ from styx.cluster.gateway.process import GatewayProcess
 from styx.cluster.options import CoordinatorOptions, ProcessOptions
 from styx.cluster.worker.process import WorkerProcess
 from styx.gateway.app import Gateway
+from styx.http.direct import DirectRequest, Headers
 from styx.kafka.address import parse_kafka_url
 from styx.model.limits import Limits
 from styx.native.form import FORM, PLAIN_VARIABLE
@@ -96,26 +97,29 @@ class Way:
             sys.setprofile(None)
 
 
-async def post(gateway: Gateway, to: str, body: bytes) -> None:
-    """Gives one POST to the gateway, as a server does. Its transaction must commit."""
-    sent: list[Any] = []
-    path = f"/v1/account/{to}"
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": path,
-        "raw_path": path.encode(),
-        "headers": [(b"content-length", b"%d" % len(body))],
-    }
+class _Posted(DirectRequest):
+    """A request without a connection."""
 
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body}
+    __slots__ = ("answered",)
 
-    async def send(message: Any) -> None:
-        sent.append(message)
+    def __init__(self, to: str, body: bytes) -> None:
+        nowhere: Any = None
+        headers = [(b"content-length", b"%d" % len(body))]
+        super().__init__(nowhere, b"POST", b"/v1/account/%b" % to.encode(), headers, keep_alive=True)
+        self.body = body
+        self.answered: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
-    await gateway(scope, receive, send)
-    assert sent[0]["status"] == 200, sent
+    def answer(self, status: int, headers: Headers, body: bytes) -> None:
+        self.answered.set_result(status)
+
+
+async def post(gateway: Gateway, to: str, body: bytes, way: Way | None = None) -> None:
+    """Gives one POST to the gateway, as a connection does, and follows it along `way`. Its transaction must commit."""
+    request = _Posted(to, body)
+    with nullcontext() if way is None else way.followed():
+        assert gateway.direct.takes(request)
+        gateway.direct.serve(request)
+        assert await request.answered == 200
 
 
 @asynccontextmanager
@@ -168,8 +172,7 @@ async def ways(gateway: Gateway, attempts: int, pause: Callable[[], Awaitable[ob
         tried = [Way() for _ in range(attempts)]
         for way in tried:
             await pause()
-            with way.followed():
-                await post(gateway, to, body)
+            await post(gateway, to, body, way)
         found[name] = min(tried, key=lambda way: (len(way.files), len(way.passed)))
     return found
 

@@ -38,6 +38,7 @@ from styx.host.coordinator_host import CoordinatorHost
 from styx.host.event_dump import CoordinatorCore
 from styx.host.external_functions import ExternalFunctions
 from styx.host.ports import Objects, WorkerPorts
+from styx.host.waiters import Receiver
 from styx.host.worker_host import WorkerHost
 from styx.log.base import Stream
 from styx.messages import Reply, ReplyRecord
@@ -169,8 +170,7 @@ class EmbeddedEngine(CommittedState):
         self._storage = Storage.open(self.data_dir, Claim(self.app.name, self.n_slots))
         self.log = self._storage.log
         self._assemble()
-        self._mode = Mode.STARTING
-        self._unavailable = "the engine is starting; try again soon"
+        self._mode, self._unavailable = Mode.STARTING, "the engine is starting; try again soon"
         self._started: asyncio.Future[None] = self._loop.create_future()
         reading = "reading the metadata"
         self._background.submit(reading, self._read_metadata, self._boot, lambda error: self._fail(reading, error))
@@ -182,7 +182,7 @@ class EmbeddedEngine(CommittedState):
         self.counters.recovery_s = time.monotonic() - began_s
 
     def _assemble(self) -> None:
-        loop, storage = self._loop, self._storage
+        loop, storage, counters = self._loop, self._storage, self.counters
         self.app_change = AppChange(
             self.app, self.limits, self.n_slots, storage.kept, accept=self.accept_changed_replay
         )
@@ -190,7 +190,6 @@ class EmbeddedEngine(CommittedState):
         self.coordinator = made_of.made()
         self.worker = Worker(WORKER_ID, self.app, self.n_slots, self.limits, self.reports.notes, self.watch)
         log = self._log = EngineLog(storage.log, self.ahead_us)
-        counters = self.counters
         data_dir = None if self.data_dir is None else Path(self.data_dir)
         self._drive = Drive(log, self.worker, data_dir, self._after_pass, self._fail)
         passes = self._passes = self._drive.passes
@@ -253,9 +252,15 @@ class EmbeddedEngine(CommittedState):
     # Requests ----------------------------------------------------------------------------------------------
 
     def submit_request(self, request: Placed) -> Awaitable[ReplyRecord]:
+        """As the gateway's `Engine` asks."""
+        future: asyncio.Future[ReplyRecord] = self._loop.create_future()
+        self.send_request(request, float("inf"), future)
+        return future
+
+    def send_request(self, request: Placed, seconds: float, receiver: Receiver) -> None:
         """As the gateway's `Engine` asks; refuses rather than holds back."""
         self._check_serving()
-        return self._intake.take_or_refuse(request)
+        self._intake.take_or_refuse(request, seconds, receiver)
 
     def submit(self, request: Placed, timeout: float) -> asyncio.Future[Reply]:
         """Takes a request that `maker` has made, now or when there is room for it, in the order they come.

@@ -13,7 +13,7 @@ from typing import Any, Final
 from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.engine_log import EngineLog
 from styx.errors import FunctionTooLong, InTransactionError, NotSent, OutcomeUnknown, RequestRejected, StyxError
-from styx.host.waiters import Waiter, Waiters, fail
+from styx.host.waiters import Receiver, Waiter, Waiters, fail
 from styx.log.base import Stream
 from styx.messages import Reply, ReplyRecord, Request
 from styx.model.app import App
@@ -70,12 +70,14 @@ class RequestIntake:
         self._log = log.log
         self._drive = drive
 
-    def take_or_refuse(self, request: Placed) -> asyncio.Future[ReplyRecord]:
-        """Takes it at once or raises `RequestRejected`, `overloaded` if there are too many."""
-        self.taken.check(request.request_id, self._log.backlog_bytes > LOG_BACKLOG_BYTES_MAX)
-        future: asyncio.Future[ReplyRecord] = self._loop.create_future()
-        self._enter(Waiter(request.request_id, request.slot, request.payload, future, True, False, 0.0, math.inf))
-        return future
+    def take_or_refuse(self, request: Placed, timeout: float, receiver: Receiver) -> None:
+        """Takes it at once or raises `RequestRejected`, `overloaded` if there are too many. The receiver gets the
+        `ReplyRecord`; `timeout` in seconds from now on.
+        """
+        request_id, slot, payload, _ = request
+        self.taken.check(request_id, self._log.backlog_bytes > LOG_BACKLOG_BYTES_MAX)
+        now_s = self._loop.time()
+        self._enter(Waiter(request_id, slot, payload, receiver, True, False, now_s, now_s + timeout))
 
     def take_or_hold(self, request: Placed, timeout: float) -> asyncio.Future[Reply]:
         """Takes it as soon as there is room, in the order they come; `timeout` in seconds from now on."""

@@ -19,6 +19,8 @@ from starlette.routing import Route
 
 from styx.gateway import head, status
 from styx.gateway.asyncapi import asyncapi
+from styx.gateway.calls import Calls
+from styx.gateway.direct_calls import DirectCalls
 from styx.gateway.docs_page import CONTENT_SECURITY_POLICY, docs_page
 from styx.gateway.endpoint import RequestEndpoint
 from styx.gateway.engine import Engine
@@ -40,16 +42,18 @@ class Gateway:
     """Serves one engine over HTTP.
 
     `timeout_seconds` is how long a request waits for its reply unless it says otherwise. While `draining`, `/readyz`
-    says that no new requests should be sent here, and each answer is the last one on its connection.
+    says that no new requests should be sent here, and each answer is the last one on its connection. `direct` is the
+    direct way of calls.
     """
 
     def __init__(self, engine: Engine, timeout_seconds: float = TIMEOUT_SECONDS_DEFAULT) -> None:
-        self.draining = False
         self._engine = engine
         self._description: _Description | None = None
-        self._requests = RequestEndpoint(engine, timeout_seconds)
-        self.events = EventEndpoint(engine, self._requests.metrics, lambda: self.draining)
-        self.metrics = self._requests.metrics
+        calls = self._calls = Calls(engine, timeout_seconds)
+        self.metrics = calls.metrics
+        self._requests = RequestEndpoint(engine, calls)
+        self.direct = DirectCalls(engine, calls)
+        self.events = EventEndpoint(engine, calls.metrics, lambda: self.draining)
         get = {
             "/": self._root,
             "/healthz": self._healthz,
@@ -65,6 +69,15 @@ class Gateway:
             exception_handlers={HTTPException: _http_error, Exception: _fault},
         )
         self._others.router.redirect_slashes = False
+
+    @property
+    def draining(self) -> bool:
+        """Whether this process is about to end."""
+        return self._calls.draining
+
+    @draining.setter
+    def draining(self, begins: bool) -> None:
+        self._calls.draining = begins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI interface."""

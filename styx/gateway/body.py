@@ -63,12 +63,7 @@ class IncomingBody:
         Raises `RequestRejected` as soon as the body, or at once if its announced length, is over the limit
         (`too_large`), and if the announced length is no number (`bad_request`). Raises `ClientGone`.
         """
-        if announced is not None:
-            if not announced.isdigit():
-                raise _bad("Content-Length is not a number")
-            # Longer than any limit is compared as text: int() refuses thousands of digits.
-            if len(announced) > len(str(2**63)) or int(announced) > bytes_max:
-                raise too_large(bytes_max)
+        check_announced(announced, bytes_max)
         first = await self.part()
         if self.complete and len(first) <= bytes_max:
             return first
@@ -77,8 +72,7 @@ class IncomingBody:
             part = await self.part()
             parts.append(part)
             size += len(part)
-        if size > bytes_max:
-            raise too_large(bytes_max)
+        check_size(size, bytes_max)
         return b"".join(parts)
 
     async def discard(self) -> None:
@@ -103,6 +97,22 @@ class IncomingBody:
         self.complete = not message.get("more_body", False)
         part: bytes = message.get("body", b"")
         return part
+
+
+def check_announced(announced: bytes | None, bytes_max: int) -> None:
+    """Raises `RequestRejected` for the `Content-Length` of a body over the limit, or one that is no number."""
+    if announced is not None:
+        if not announced.isdigit():
+            raise _bad("Content-Length is not a number")
+        # Longer than any limit is compared as text: int() refuses thousands of digits.
+        if len(announced) > len(str(2**63)) or int(announced) > bytes_max:
+            raise too_large(bytes_max)
+
+
+def check_size(size: int, bytes_max: int) -> None:
+    """Raises `RequestRejected` for a body of so many bytes that it is over the limit."""
+    if size > bytes_max:
+        raise too_large(bytes_max)
 
 
 def too_large(bytes_max: int) -> RequestRejected:

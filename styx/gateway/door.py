@@ -1,6 +1,6 @@
 """The door of a gateway, as an ASGI application around it: it refuses requests of strangers' pages, and tells browsers
 which pages may use the gateway (CORS). `origin.py` decides which requests are refused; they never reach the
-application.
+application. The same door stands before the direct way.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from styx.gateway import head, status
 from styx.gateway.body import IncomingBody
 from styx.gateway.origin import OriginRules, Refusal
 from styx.http.asgi import CLOSE, Application, Message, Receive, Scope, Send
+from styx.http.direct import Direct, DirectRequest
 
 OnRefusal = Callable[[Scope, Refusal], None]
 
@@ -66,11 +67,40 @@ async def refuse(
     await send({"type": "http.response.body", "body": answer.body if scope["method"] != "HEAD" else b""})
 
 
-def _naming(send: Send, origin: bytes | None) -> Send:
-    """Wraps `send`: adds the headers that let pages of `origin`, if there is one, read the answer."""
+class DirectDoor:
+    """The direct way behind `rules` to that of an application. What is refused, and preflights, are left to ASGI."""
+
+    def __init__(self, direct: Direct, rules: OriginRules) -> None:
+        self._direct = direct
+        self._rules = rules
+        self.serve = direct.serve
+
+    def takes(self, request: DirectRequest) -> bool:
+        """As `Direct`."""
+        if not self._direct.takes(request):
+            return False
+        rules = self._rules
+        verdict = rules.judge(
+            request.method.decode("ascii"), request.target.decode("ascii"), "1.1", request.scheme, request.headers
+        )
+        if verdict.refusal is not None or verdict.preflight:
+            return False
+        if rules.shared:
+            request.also = _cors(verdict.cors_origin)
+        return True
+
+
+def _cors(origin: bytes | None) -> list[tuple[bytes, bytes]]:
+    """The headers that let pages of `origin`, if there is one, read the answer."""
     cors = [_VARY]
     if origin is not None:
         cors += [(b"access-control-allow-origin", origin), (b"access-control-expose-headers", _RESPONSE_HEADERS)]
+    return cors
+
+
+def _naming(send: Send, origin: bytes | None) -> Send:
+    """Wraps `send`: adds those headers."""
+    cors = _cors(origin)
 
     def send_named(message: Message) -> Awaitable[None]:
         if message["type"] == "http.response.start":

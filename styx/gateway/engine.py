@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Protocol
 
+from styx.host.waiters import Receiver
 from styx.messages import ReplyRecord
 from styx.model.app import App
 from styx.model.event_seen import EventLog
@@ -46,6 +47,12 @@ class Engine(Protocol):
 
         Raises `RequestRejected` (`unavailable`, `overloaded`), at once or when awaited, if the request was not taken.
         Raises `OutcomeUnknown` when awaited if the request was taken and no reply will come.
+        """
+
+    def send_request(self, request: Placed, seconds: float, receiver: Receiver) -> None:
+        """The same for a `receiver` of the `ReplyRecord`, which gets `TimeoutError` after `seconds`.
+
+        Raises `RequestRejected`, or gives it to the receiver.
         """
 
     def read(self, request: Placed, freshness: Freshness) -> Awaitable[ReplyRecord]:

@@ -17,7 +17,7 @@ import msgspec
 
 from styx.errors import BadArguments, EventsCut, EventsReleased, RequestRejected
 from styx.gateway import head, status
-from styx.gateway.endpoint import GatewayMetrics
+from styx.gateway.calls import GatewayMetrics
 from styx.gateway.engine import Engine
 from styx.gateway.status import Answer
 from styx.http.asgi import Receive, Scope, Send

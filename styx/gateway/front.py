@@ -20,7 +20,7 @@ from styx.gateway.auth.audit import Audit
 from styx.gateway.auth.identity import IDENTITY, Identity
 from styx.gateway.auth.policy import action_of
 from styx.gateway.client_address import Proxies
-from styx.gateway.door import Door
+from styx.gateway.door import DirectDoor, Door
 from styx.gateway.hosts import Hosts
 from styx.gateway.origin import OriginRules, Refusal
 from styx.gateway.tls import GatewayTls
@@ -88,7 +88,9 @@ class CountsRefusals(Protocol):
 
 
 class Entrance:
-    """`application` is `gateway` behind a door and, if clients authenticate, a guard. Raises `ConfigurationError`."""
+    """`application` is `gateway` behind a door and, if clients authenticate, a guard; `direct` is its direct way, which
+    there is only without a guard. Raises `ConfigurationError`.
+    """
 
     def __init__(self, gateway: Served, front: Front, rules: OriginRules) -> None:
         self._gateway = gateway
@@ -101,6 +103,7 @@ class Entrance:
         if self._access is not None:
             guarded = self._access.guard(gateway, self._refused, self._proxies.address_of, *kinds)
         self.application: Application = Door(guarded, rules, self._refused)
+        self.direct = DirectDoor(gateway.direct, rules) if self._access is None else None
 
     @asynccontextmanager
     async def kept_fresh(self) -> AsyncIterator[None]:

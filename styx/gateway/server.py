@@ -115,7 +115,8 @@ async def serve_application(
     allow_descriptors(CONNECTIONS_MAX + DESCRIPTORS_KEPT)
     room = Room(HttpLimits(CONNECTIONS_MAX, KEEP_ALIVE_SECONDS), gateway.metrics.refused)
     served = application if around is None else around(application)
-    server = HttpServer(served, room, KEEP_ALIVE_SECONDS, BACKLOG_MAX, grace_seconds)
+    direct = entrance.direct if around is None else None
+    server = HttpServer(served, room, KEEP_ALIVE_SECONDS, BACKLOG_MAX, grace_seconds, direct)
     if front.tls is not None:
         server.config.load()  # it would make another TLS context, and never read the files again
         server.config.ssl = front.tls.context

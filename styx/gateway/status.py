@@ -69,6 +69,12 @@ class Answer(NamedTuple):
     headers: tuple[tuple[bytes, bytes], ...] = (JSON,)
 
 
+def headers_of(answer: Answer, request_id: str) -> list[tuple[bytes, bytes]]:
+    """The headers of the answer to a request below `/v1/`, with its length and the request's id."""
+    length = (b"content-length", b"%d" % len(answer.body))
+    return [*answer.headers, length, (b"styx-request-id", request_id.encode("ascii"))]
+
+
 def answer_of(record: ReplyRecord) -> Answer:
     """The answer that carries an engine's reply."""
     if record.error is not None:

@@ -1,5 +1,5 @@
 """One HTTP connection within limits: uvicorn's, with a deadline for headers, bodies and unread answers, a size for
-headers, and refusals that say why and come in their turn.
+headers, refusals that say why and come in their turn, and a direct way for common requests.
 
 Bytes that a client sends behind a pending request never change the answer to that request: a refusal of these bytes is
 sent after the answer, and then the connection ends.
@@ -18,6 +18,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from styx.http.direct import Direct, DirectRequest
 from styx.http.one_write import OneWrite
 from styx.http.room import BODY_BYTES_PER_SECOND_MIN, FRAMING_BYTES_MAX, HEADER_BYTES_MAX, LINGER_SECONDS_MAX, Room
 
@@ -45,10 +46,15 @@ class HttpConnection(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         room: Room,
+        direct: Direct | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.served = False
         self._room = room
+        self._direct = direct
+        self._arriving: DirectRequest | None = None  # taken for the direct way, while its body may come in this read
+        self._parts: list[bytes] = []  # of its body
+        self._latest: DirectRequest | None = None  # the last request, if it went the direct way
         self._reading = _NOTHING
         self._since = 0.0  # when the present part of a request, or the wait for it, began
         self._received = 0  # bytes of that part
@@ -76,21 +82,21 @@ class HttpConnection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._ended = True
         self._room.leave(self)
-        self._unset_keepalive_if_required()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self._ended or self._last_words is not None:
             return
-        self._unset_keepalive_if_required()
         self._read_bytes = len(data)
         try:
             self._parse(data)
         except httptools.HttpParserError as error:
+            self._arrives_later()
             self._refuse(self._refusal or _malformed(error))
             return
         if self._reading == _NOTHING:
             return
+        self._arrives_later()
         self._received += len(data)
         if self._reading == _HEADER and self._received > HEADER_BYTES_MAX:
             self._refuse(_LONG_HEADER)
@@ -127,7 +133,7 @@ class HttpConnection(HttpToolsProtocol):
             self._since = self.loop.time()
         self._reading = _HEADER
         self._received = 0
-        super().on_message_begin()
+        self.url, self.headers, self.expect_100_continue = b"", [], False
 
     def on_headers_complete(self) -> None:
         if self._received + self._read_bytes > HEADER_BYTES_MAX and _size(self.url, self.headers) > HEADER_BYTES_MAX:
@@ -139,19 +145,57 @@ class HttpConnection(HttpToolsProtocol):
         if self.parser.should_upgrade():
             self._upgrades = True
             return
+        before = self._in_flight
         try:
             if self.url[:1] not in _ORIGIN_FORM:
                 self._take_host_of_url()
-            super().on_headers_complete()
+            self._in_flight += 1
+            if not self._goes_directly():
+                self._start_cycle()
         except Exception:
+            self._in_flight = before
             self._refusal = _BAD_ADDRESS
             raise
-        self.cycle.transport = self._answers
-        self._in_flight += 1
         self._room.busy(self)
         self._reading = _BODY
         self._since = self.loop.time()
         self._received = self._content = 0
+
+    def _goes_directly(self) -> bool:
+        """Whether the request is taken for the direct way; the headers of one to HTTP/1.0 or with `Expect` never are,
+        nor those of a client that does not read its answers.
+        """
+        parser = self.parser
+        if (
+            self._direct is None
+            or self.expect_100_continue
+            or self.flow.write_paused
+            or parser.get_http_version() != "1.1"
+        ):
+            return False
+        request = DirectRequest(self, parser.get_method(), self.url, self.headers, parser.should_keep_alive())
+        if not self._direct.takes(request):
+            return False
+        self._arriving, self._parts = request, []
+        return True
+
+    def _arrives_later(self) -> None:
+        """The rest of the body has not come with its headers: from here on the request goes the way of ASGI."""
+        request, self._arriving = self._arriving, None
+        if request is not None:
+            self._start_cycle()
+            for part in self._parts:
+                super().on_body(part)
+
+    def _start_cycle(self) -> None:
+        """Begins the way of ASGI."""
+        url, headers, expects = self.url, self.headers, self.expect_100_continue
+        super().on_message_begin()  # makes the scope
+        self.url, self.headers, self.expect_100_continue = url, headers, expects
+        self.scope["headers"] = headers
+        self._latest = None
+        super().on_headers_complete()
+        self.cycle.transport = self._answers
 
     def _take_host_of_url(self) -> None:
         """A request for `http://HOST/PATH` is for that host, whatever its `Host` says (RFC 9112, 3.2.2)."""
@@ -165,21 +209,59 @@ class HttpConnection(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._content += len(body)
-        super().on_body(body)
+        if self._arriving is None:
+            super().on_body(body)
+        else:
+            self._parts.append(body)
 
     def on_message_complete(self) -> None:
         if self._upgrades:
             return
-        super().on_message_complete()
+        request, self._arriving = self._arriving, None
         self._reading = _NOTHING
         self.served = True
+        if request is None:
+            super().on_message_complete()
+            return
+        self._latest = request
+        request.body = b"".join(self._parts)
+        if self._in_flight > 1:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((request, self.app))  # type: ignore[arg-type]
+        else:
+            self._serve(request)
+
+    def _serve(self, request: DirectRequest) -> None:
+        assert self._direct is not None, "it has taken the request"
+        self.tasks.add(request)  # type: ignore[arg-type]
+        self._direct.serve(request)
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        """As uvicorn's, which knows nothing of requests on their direct way: behind those the request waits."""
+        if self._in_flight > 1:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((cycle, app))
+        else:
+            super()._start_asgi_task(cycle, app)
+
+    def _start_next(self) -> None:
+        request, app = self.pipeline.pop()
+        if isinstance(request, DirectRequest):
+            # In a later callback: the answer before may have come in the middle of an engine's work.
+            self.loop.call_soon(self._serve, request)
+        else:
+            super()._start_asgi_task(request, app)
 
     # What the answer calls when it is complete.
 
     def on_response_complete(self) -> None:
         self._answers.complete()
         self._in_flight -= 1
-        super().on_response_complete()
+        self.server_state.total_requests += 1
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            if self.pipeline:
+                self._start_next()
         if self._in_flight or self._ended:
             return
         if self._last_words is not None:
@@ -191,6 +273,15 @@ class HttpConnection(HttpToolsProtocol):
         else:
             self._since = self.loop.time()
             self._room.waits(self)
+
+    # What the server calls.
+
+    def shutdown(self) -> None:
+        """As uvicorn's: closes the connection, after the answers to what is under way."""
+        if self._in_flight and self._latest is not None:
+            self._latest.keep_alive = False
+        else:
+            super().shutdown()
 
     # What the room calls.
 
@@ -266,7 +357,6 @@ class HttpConnection(HttpToolsProtocol):
         """
         self._ended = True
         self.served = False
-        self._unset_keepalive_if_required()
         self._room.waits(self)
         if self.transport.is_closing():
             return

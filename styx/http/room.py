@@ -13,9 +13,12 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from styx.model.limits import KIB
+
+if TYPE_CHECKING:
+    from styx.http.direct import Direct
 
 HEADER_BYTES_MAX: Final = 64 * KIB
 """Limit on a request's line and headers together."""
@@ -154,8 +157,10 @@ def allow_descriptors(wanted: int) -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-def serving(room: Room) -> Any:
-    """The value of uvicorn's option `http`, which makes the connections of a port in `room`."""
+def serving(room: Room, direct: Direct | None = None) -> Any:
+    """The value of uvicorn's option `http`, which makes the connections of a port in `room`; `direct` is the direct way
+    of the application, if it has one.
+    """
     from styx.http.connection import HttpConnection
 
-    return partial(HttpConnection, room=room)
+    return partial(HttpConnection, room=room, direct=direct)

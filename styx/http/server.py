@@ -10,6 +10,7 @@ from typing import Any, Final
 import uvicorn
 
 from styx.errors import ConfigurationError
+from styx.http.direct import Direct
 from styx.http.room import Room, serving
 
 PORT_MAX: Final = 65_535
@@ -18,16 +19,22 @@ PORT_MAX: Final = 65_535
 class HttpServer(uvicorn.Server):
     """Serves an ASGI application in the connections of `room`; its process handles signals, not uvicorn.
 
-    At its end, answers under way may take `grace_seconds`.
+    `direct` is the application's direct way, if it has one. At its end, answers under way may take `grace_seconds`.
     """
 
     def __init__(
-        self, application: Any, room: Room, keep_alive_seconds: int, backlog_max: int, grace_seconds: int
+        self,
+        application: Any,
+        room: Room,
+        keep_alive_seconds: int,
+        backlog_max: int,
+        grace_seconds: int,
+        direct: Direct | None = None,
     ) -> None:
         super().__init__(
             uvicorn.Config(
                 application,
-                http=serving(room),
+                http=serving(room, direct),
                 ws="none",
                 lifespan="off",
                 log_config=None,

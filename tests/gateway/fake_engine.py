@@ -12,6 +12,7 @@ import msgspec
 
 from styx import App, Context, Limits, Operator
 from styx.errors import InTransactionError, describe
+from styx.host.waiters import Receiver
 from styx.messages import ReplyRecord, Request, decode_request
 from styx.model.event_seen import EventLog
 from styx.model.freshness import Freshness
@@ -134,6 +135,19 @@ class FakeEngine:
         else:
             self.held.append(waiting)
         return self._answer(decoded, waiting)
+
+    def send_request(self, request: Placed, seconds: float, receiver: Receiver) -> None:
+        answering = asyncio.ensure_future(asyncio.wait_for(self.submit_request(request), seconds))
+
+        def ended(answered: asyncio.Future[ReplyRecord]) -> None:
+            error = answered.exception()
+            if not receiver.done():
+                if error is None:
+                    receiver.set_result(answered.result())
+                else:
+                    receiver.set_exception(error)
+
+        answering.add_done_callback(ended)
 
     def read(self, request: Placed, freshness: Freshness) -> Awaitable[ReplyRecord]:
         raise AssertionError("reads outside the log have a real engine")

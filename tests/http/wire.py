@@ -10,6 +10,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from styx.http.connection import HttpConnection
+from styx.http.direct import Direct
 from styx.http.room import HttpLimits, Room
 
 Application = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
@@ -71,11 +72,13 @@ class Wire(asyncio.Transport):
 class Peer:
     """A client and its connection."""
 
-    def __init__(self, application: Application, room: Room) -> None:
+    def __init__(self, application: Application, room: Room, direct: Direct | None = None) -> None:
         config = uvicorn.Config(application, http=HttpConnection, lifespan="off", log_config=None, ws="none")
         config.load()
         self.wire = Wire()
-        self.connection = HttpConnection(config, ServerState(), {}, asyncio.get_running_loop(), room=room)
+        self.state = ServerState()
+        loop = asyncio.get_running_loop()
+        self.connection = HttpConnection(config, self.state, {}, loop, room=room, direct=direct)
         self.wire.protocol = self.connection
         self.connection.connection_made(self.wire)
         self.began = asyncio.get_running_loop().time()

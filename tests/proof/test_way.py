@@ -74,5 +74,5 @@ def test_in_a_cluster(kafka: RealKafka) -> None:
     assert found.keys() == FILES_MAX.keys()
     for way in found.values():
         files = list(way.files)
-        assert files[0] == "styx/gateway/app.py"
+        assert files[0] == "styx/gateway/direct_calls.py"
         assert {"styx/kafka/appender.py", "styx/worker/validation.py", "styx/coordinator/barrier.py"} <= set(files)

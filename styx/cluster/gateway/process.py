@@ -25,6 +25,7 @@ from styx.cluster.reaching import reach_coordinator
 from styx.cluster.wire import GATEWAY, INGEST_FACT, Code, Deployment, Owners, Serve, gateway_hears
 from styx.deployment.package import unpack
 from styx.errors import ConfigurationError, NotSent, RequestRejected
+from styx.host.waiters import Receiver
 from styx.kafka.address import KafkaAddress
 from styx.messages import ReplyRecord
 from styx.metrics import families
@@ -152,11 +153,18 @@ class GatewayProcess:
 
     def submit_request(self, request: Placed) -> Awaitable[ReplyRecord]:
         """As `Engine.submit_request`."""
+        return self._connected_requester().submit(request, raw=True)
+
+    def send_request(self, request: Placed, seconds: float, receiver: Receiver) -> None:
+        """As `Engine.send_request`."""
+        self._connected_requester().send(request, seconds, receiver, raw=True)
+
+    def _connected_requester(self) -> Requester:
         if self._requester is None:
             raise NotSent(f"{self._waits_for}; nothing was sent, try again soon")
         if self._other_release is not None:
             raise NotSent(f"{self._other_release}; nothing was sent, try again soon")
-        return self._requester.submit(request, raw=True)
+        return self._requester
 
     def read(self, request: Placed, freshness: Freshness) -> Awaitable[ReplyRecord]:
         """As `Engine.read`: the worker that owns the slot reads."""

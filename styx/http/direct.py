@@ -1,0 +1,92 @@
+"""The direct way of a request: an answer without a task, ASGI's messages or a scope, for the common request.
+
+A connection asks the application about each request whose headers are complete. If the application takes it and its
+body has come in the same read, the application gets it whole, and answers it whole: at once, or later from any callback
+of the event loop. All other requests go the way of ASGI. Whoever offers a direct way decides there by the same
+functions as behind ASGI.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+
+from styx.http.asgi import CLOSE
+
+if TYPE_CHECKING:
+    from styx.http.connection import HttpConnection
+
+Headers = list[tuple[bytes, bytes]]
+
+_log = logging.getLogger("styx.http")
+
+
+class Direct(Protocol):
+    """An application's direct way."""
+
+    def takes(self, request: DirectRequest) -> bool:
+        """Whether the request goes this way: its line and its headers decide. Changes nothing but `request`."""
+
+    def serve(self, request: DirectRequest) -> None:
+        """Serves a request that it takes and that is whole. Calls its `answer` once, now or later."""
+
+
+class DirectRequest:
+    """A request of HTTP/1.1 on its direct way. `also` are headers of its answer besides those of who answers.
+
+    `by_name` has its headers once more, if who takes it has put them there. `cancelled`, if it is set, is called in
+    place of an answer when the server's grace period is over.
+    """
+
+    __slots__ = ("also", "body", "by_name", "cancelled", "connection", "headers", "keep_alive", "method", "target")
+
+    def __init__(
+        self, connection: HttpConnection, method: bytes, target: bytes, headers: Headers, keep_alive: bool
+    ) -> None:
+        self.connection: Final = connection
+        self.method = method
+        self.target = target
+        self.headers = headers
+        self.keep_alive = keep_alive
+        self.body = b""
+        self.also: Iterable[tuple[bytes, bytes]] = ()
+        self.by_name: dict[bytes, bytes] = {}
+        self.cancelled: Callable[[], None] | None = None
+
+    @property
+    def scheme(self) -> str:
+        """`http` or `https`."""
+        return self.connection.scheme or "http"
+
+    def answer(self, status: int, headers: Headers, body: bytes) -> None:
+        """Sends the answer, which has its length among `headers`, in one write. Never raises.
+
+        A client that is gone gets none. With `Connection: close` among the headers it is the connection's last.
+        """
+        connection = self.connection
+        connection.tasks.discard(self)
+        try:
+            sent = [*connection.server_state.default_headers, *headers, *self.also]
+            if CLOSE in sent:
+                self.keep_alive = False
+            elif not self.keep_alive:
+                sent.append(CLOSE)
+            if not connection.transport.is_closing():
+                lines = b"".join([b"%b: %b\r\n" % header for header in sent])
+                connection.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[status], lines, body))
+                if not self.keep_alive:
+                    connection.transport.close()
+            connection.on_response_complete()
+        except Exception:  # noqa: BLE001 - logged; the caller may be an engine in the middle of its work
+            _log.exception("an answer could not be sent")
+            connection.transport.abort()
+
+    def cancel(self, msg: Any = None) -> bool:
+        """As a task's, for the server, which ends what is under way after its grace period."""
+        if self.cancelled is not None:
+            # Not at once: the server goes through its tasks.
+            self.connection.loop.call_soon(self.cancelled)
+        return True
