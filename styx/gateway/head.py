@@ -1,8 +1,8 @@
 """The head of a request, which is its line and its headers: the path as names and a key, and the options in headers.
 
 A path is `/v1/{operator}/{key}/{function}` for a call, `/v1/{operator}/{key}` for a read, and `/v1/{operator}` for a
-bulk load. Paths of dead calls begin with `/v1/~dead/`. A path is parsed as it was sent, because a key may contain an
-encoded slash.
+bulk load. Paths of dead calls begin with `/v1/~dead/`, those of changes with `/v1/~changes/`. A path is parsed as it
+was sent, because a key may contain an encoded slash.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ EVENTS_PREFIX: Final = f"{PREFIX}{EVENTS}/"
 """What is posted to it and a name is an event."""
 DEAD_PREFIX: Final = "/v1/~dead/"
 """Begins the paths of dead calls; no operator's name begins with `~`."""
+CHANGES_PREFIX: Final = "/v1/~changes/"
+"""Begins the paths of the change feed, likewise."""
 
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _KEY_KINDS: Final = {b"str": str, b"int": int, b"tuple": None}
@@ -56,6 +58,13 @@ class DeadAddress(NamedTuple):
     operator: str
     call_id: str | None = None
     act: str | None = None
+
+
+class ChangesAddress(NamedTuple):
+    """The names in a path of the change feed; no table: all of the operator."""
+
+    operator: str
+    table: str | None = None
 
 
 # The path --------------------------------------------------------------------------------------------------
@@ -119,6 +128,14 @@ def parse_dead(sent: str) -> DeadAddress | None:
     if "" in names or not (len(names) == 1 or (len(names) == 3 and names[2] in ("replay", "drop"))):
         return None
     return DeadAddress(*names)
+
+
+def parse_changes(sent: str) -> ChangesAddress | None:
+    """The address in a `request_path` that begins with `CHANGES_PREFIX`, or None if it has another shape; raises as
+    `parse`.
+    """
+    names = [_decoded(name) for name in sent.removeprefix(CHANGES_PREFIX).split("/")]
+    return None if "" in names or len(names) > len(ChangesAddress._fields) else ChangesAddress(*names)
 
 
 def _decoded(name: str) -> str:

@@ -7,15 +7,15 @@ entity's key and the primary key, flat.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
-from styx.errors import BadArguments
+from styx.errors import BadArguments, NotSent, RequestRejected, SnapshotTooOld
 from styx.model.app import App
 from styx.model.freshness import EPOCH_MAX
-from styx.model.table_names import holds_values, owner_of
+from styx.model.table_names import holds_values, owner_of, row_key
 from styx.relational.table import Table
 from styx.values.codec import shown
 
@@ -49,6 +49,17 @@ class Given(NamedTuple):
     epochs: list[EpochChanges]
 
 
+class Entry(NamedTuple):
+    """One change: of an entity's state, if `table` is None; else of a row in that table, with the primary key `row_key`
+    as its value if that has one column. `value` is None for what is not there any more.
+    """
+
+    table: Table | None
+    key: Any
+    row_key: Any
+    value: bytes | None
+
+
 class ChangeSource(Protocol):
     """Where a client or a gateway follows the changes of an engine."""
 
@@ -63,6 +74,13 @@ class ChangeSource(Protocol):
         ...
 
 
+def follow_error(code: str, message: str) -> RequestRejected:
+    """What a follower raises that was refused or dropped with this code."""
+    if code == "snapshot_too_old":
+        return SnapshotTooOld(message)
+    return NotSent(message) if code == "unavailable" else RequestRejected(code, message)
+
+
 def followed(app: App, operator: str, table: str | None, name: str) -> bool:
     """Whether the table `name` of a slot is among those that a follower of `operator`, or of its `table`, gets: the
     values of entities, rows of declared tables and of views, and no table of the engine's own. No operator, "": all
@@ -73,6 +91,25 @@ def followed(app: App, operator: str, table: str | None, name: str) -> bool:
     if table is not None:
         return name == table
     return name == operator if holds_values(name) else owner_of(name) == operator and name in app.tables
+
+
+def entries(app: App, changes: TableChanges) -> Iterator[Entry]:
+    """The changes of a table one by one; raises `LookupError` if the app does not know the table, because another
+    version of it runs.
+    """
+    name, pairs = changes.name, zip(changes.keys, changes.values, strict=True)
+    if holds_values(name):
+        for key, value in pairs:
+            yield Entry(None, key, None, value)
+        return
+    table, operator = app.tables[name], app.operators[owner_of(name)]
+    for key, value in pairs:
+        yield Entry(table, *row_key(operator, key), value)
+
+
+def table_name(table: Table) -> str:
+    """The name of a table as `followed_table` takes it: without the operator's."""
+    return table.keeps_event or table.name
 
 
 def followed_table(app: App, operator: str, table: Any) -> str | None:

@@ -24,7 +24,7 @@ UNTAKEN_MAX: Final = 8
 """Messages with changes that a follower has not taken yet."""
 MESSAGE_BYTES: Final = MIB
 """What the changes of one message count, but for one epoch with more."""
-NOT_REACHED: Final = "not_reached"
+NOT_REACHED: Final = "bad_request"
 """The code of a follower of epochs that are far from now."""
 _UNAVAILABLE: Final = "unavailable"
 _AHEAD_MAX: Final = 1

@@ -77,6 +77,10 @@ def action_of(scope: Mapping[str, Any], has_events: Callable[[], bool] = bool) -
             dead = head.parse_dead(sent)
             listed = dead is not None and dead.act is None
             return None if dead is None or listed == (method == "POST") else Action(DEAD, dead.operator)
+        if sent.startswith(head.CHANGES_PREFIX):
+            # Those of all entities come in one stream: a rule for an entity of one's own has none of it.
+            changes = head.parse_changes(sent)
+            return None if changes is None or method not in ("GET", "HEAD") else Action(READ, changes.operator)
         asked, event = head.parse(sent), head.published(sent, method)
     except RequestRejected:
         return None
