@@ -16,6 +16,7 @@ from styx.cli import (
     audit,
     backup,
     call,
+    changes,
     coordinator,
     dead,
     deploy,
@@ -55,6 +56,7 @@ First steps:
   styx call account ada deposit 100   send it a request
   styx state get account ada          look at the entity
   styx events order-paid --follow     what its transactions emit
+  styx changes account                what its transactions change
   styx sql --data-dir .styx           what a snapshot has, in SQL
 
 A cluster on Kafka and an object store:
@@ -82,6 +84,7 @@ _COMMANDS = {
     "dev": dev,
     "call": call,
     "events": events,
+    "changes": changes,
     "errors": errors,
     "explain": explain,
     "graph": graph,

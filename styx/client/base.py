@@ -13,6 +13,7 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Itera
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
+from styx.client.changes import ChangeReader
 from styx.client.events import EventReader
 from styx.client.load import LoadTarget, load
 from styx.client.loaded import RowsOf
@@ -97,6 +98,23 @@ class Client(Reading, ABC):
         `after` no more, `EventUnreadable` for one that does not fit the type, and `EventsCut` if it is cut off.
         """
         raise ConfigurationError(f"a {type(self).__name__} reads no events")
+
+    def changes(
+        self, operator: OperatorLike, table: TableLike | None = None, *, from_epoch: int | None = None
+    ) -> ChangeReader:
+        """What committed transactions have changed, epoch by epoch: `async for epoch in client.changes(cart)` gives
+        `ChangedEpoch` with its `changes`. It waits for those that come, without an end.
+
+        They are those of the operator's entities and their rows, or of one table or view alone. `from_epoch`: the first
+        epoch that is wanted, None for those from now on. Values are of the declared types if the operator or table
+        itself was given, and plain data if only its name was.
+
+        Raises `BadArguments`. Reading raises `SnapshotTooOld` if these changes are not kept any more: read the state,
+        and follow from its epoch.
+        """
+        raise ConfigurationError(
+            f"a {type(self).__name__} has no way to follow changes: connect to a gateway by HTTP for that"
+        )
 
     @abstractmethod
     async def close(self) -> None:

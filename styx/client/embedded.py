@@ -25,6 +25,7 @@ from styx.client.base import (
     operator_name,
     rejected,
 )
+from styx.client.changes import ChangeReader, steps_of
 from styx.client.events import EventReader, reader_of
 from styx.client.home import Home
 from styx.client.list_pages import list_page
@@ -39,6 +40,7 @@ from styx.host.waiters import fail
 from styx.messages import Reply
 from styx.model.app import App
 from styx.model.bulk_load import encode_pair
+from styx.model.changes import checked_after, followed_table
 from styx.model.entity_list import Listing, slots_listed
 from styx.model.event import Event
 from styx.model.freshness import AT, Freshness
@@ -240,6 +242,18 @@ class EmbeddedClient(Client):
             raise not_open("async with styx.embedded(app)")
         self._home.check(_FROM_THREADS)
         return reader_of(self.engine.events, self.engine.app, event, after, follow)
+
+    def changes(
+        self, operator: OperatorLike, table: TableLike | None = None, *, from_epoch: int | None = None
+    ) -> ChangeReader:
+        """As `Client.changes`."""
+        if self._home is None:
+            raise not_open("async with styx.embedded(app)")
+        self._home.check(_FROM_THREADS)
+        engine = self.engine
+        name = engine.app.operator(operator_name(operator)).name
+        wanted, after = followed_table(engine.app, name, table), checked_after(from_epoch)
+        return ChangeReader(lambda: steps_of(engine.changes, engine.app, name, wanted, after))
 
     def entity(self, operator: OperatorLike, key: KeyLike) -> Any:
         """An entity's committed state, decoded, None if it has none: for tests and tools, not for functions."""

@@ -35,9 +35,11 @@ from styx.client.base import (
     operator_name,
     rejected,
 )
+from styx.client.changes import ChangeReader, TypedChanges, table_in
 from styx.client.credential import Credential, trusting
 from styx.client.events import EventReader, reader_of
 from styx.client.home import Home
+from styx.client.http_changes import HttpChanges
 from styx.client.http_events import HttpEvents
 from styx.client.http_load import ErrorBody, HttpLoadTarget, no_reply_in
 from styx.client.listing import ListPage, page_of_json
@@ -53,6 +55,7 @@ from styx.errors import (
     StyxError,
 )
 from styx.messages import REJECTION_CODES, Reply, ReplyError
+from styx.model.changes import checked_after
 from styx.model.dead_list import DEAD_CALLS_DEFAULT, DeadCallsPage, page_of, parts_of
 from styx.model.entity_list import Listing
 from styx.model.entity_read import UNKNOWN_ENTITY
@@ -333,6 +336,16 @@ class HttpClient(RemoteClient):
         """As `Client.events`; an event that the app does not have is found when it is read (`RequestRejected`)."""
         self._check_open()
         return reader_of(self.event_source, None, event, after, follow)
+
+    def changes(
+        self, operator: OperatorLike, table: TableLike | None = None, *, from_epoch: int | None = None
+    ) -> ChangeReader:
+        """As `Client.changes`; what the app does not have is found when it is read (`RequestRejected`)."""
+        self._check_open()
+        name, after = operator_name(operator), checked_after(from_epoch)
+        wanted, typed = table_in(name, table), TypedChanges(operator, table)
+        source = HttpChanges(self._url, self._credential, lambda: self._session)
+        return ChangeReader(lambda: source.steps(name, wanted, after, typed))
 
     @property
     def event_source(self) -> HttpEvents:

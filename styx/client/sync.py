@@ -29,6 +29,7 @@ from styx.client.base import (
 )
 from styx.client.events import EventReader
 from styx.client.home import check_process
+from styx.client.sync_changes import SyncChangeReader
 from styx.client.sync_reading import SyncReading
 from styx.client.typed_results import typed_result, typed_rows
 from styx.messages import Reply
@@ -251,6 +252,13 @@ class SyncClient(SyncReading, Generic[C]):
         """As `Client.events`: an iterator, for `for` loops; each step waits for the next event."""
         opened = self._open_here
         return SyncEventReader(opened.client.events, self._start, event, after, follow)
+
+    def changes(
+        self, operator: OperatorLike, table: TableLike | None = None, *, from_epoch: int | None = None
+    ) -> SyncChangeReader:
+        """As `Client.changes`: an iterator, for `for` loops; each step waits for the next epoch with changes."""
+        client = self._open_here.client
+        return SyncChangeReader(lambda: client.changes(operator, table, from_epoch=from_epoch), self._start)
 
     def close(self) -> None:
         """Closes the client and ends its thread; closing twice is harmless. A fork of its process does nothing."""

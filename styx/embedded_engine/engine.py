@@ -20,6 +20,7 @@ from styx.coordinator.events import DeployWanted, SnapshotWanted, Started, Tick,
 from styx.coordinator.generation import Phase
 from styx.deployment.claim import Claim
 from styx.embedded_engine.app_change import AppChange, Stage
+from styx.embedded_engine.changes import EngineChanges
 from styx.embedded_engine.committed_state import CommittedState
 from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.engine_log import EngineLog, ExternalLog
@@ -230,6 +231,7 @@ class EmbeddedEngine(CommittedState):
             passes.to_coordinator,
         )
         self.reads = EngineReads(self.worker, self.reports, log.now_us, passes)
+        self.changes = EngineChanges(self.worker, passes)
         passes.start(worker.step, coordinator.step, made_of)
         self._snapshot_timer: asyncio.TimerHandle | None = None
         self._awaited: list[tuple[Callable[[], bool], asyncio.Future[bool]]] = []
@@ -485,6 +487,7 @@ class EmbeddedEngine(CommittedState):
         self._intake.end(reason)
         self.events.end(reason)
         self.reads.end(lambda: NotSent(reason))
+        self.changes.end(reason)
         for _, future in self._awaited:
             if not future.done():
                 future.set_result(False)

@@ -84,8 +84,7 @@ class EngineReads:
         waiting.add(Waiter(its_id, request.slot, request.payload, future, raw, False, now_s, now_s + seconds))
         asked = decode_request(request.payload)
         self._reads.ask(ReadWanted(its_id, asked, number, self._now_us(), at_least, freshness.at))
-        self._passes.read = self.run
-        self._passes.wake()
+        self._passes.beside(self.run)
         return future
 
     def run(self) -> bool:

@@ -20,12 +20,13 @@ from starlette.routing import Route
 from styx.gateway import head, status
 from styx.gateway.asyncapi import asyncapi
 from styx.gateway.calls import Calls
+from styx.gateway.changes import ChangeEndpoint
 from styx.gateway.direct_calls import DirectCalls
 from styx.gateway.docs_page import CONTENT_SECURITY_POLICY, docs_page
 from styx.gateway.endpoint import RequestEndpoint
 from styx.gateway.engine import Engine
 from styx.gateway.events import EventEndpoint
-from styx.gateway.head import EVENTS_PREFIX
+from styx.gateway.head import CHANGES_PREFIX, EVENTS_PREFIX
 from styx.gateway.openapi import openapi
 from styx.http.asgi import CLOSE, Message, Receive, Scope, Send
 from styx.metrics.exposition import CONTENT_TYPE as METRICS_CONTENT_TYPE
@@ -54,6 +55,7 @@ class Gateway:
         self._requests = RequestEndpoint(engine, calls)
         self.direct = DirectCalls(engine, calls)
         self.events = EventEndpoint(engine, calls.metrics, lambda: self.draining)
+        self.changes = ChangeEndpoint(engine, calls.metrics, lambda: self.draining)
         get = {
             "/": self._root,
             "/healthz": self._healthz,
@@ -87,6 +89,8 @@ class Gateway:
             await self._others(scope, receive, send)
         elif path.startswith(EVENTS_PREFIX) and self.events.serves(path, scope["method"]):
             await self.events(path, scope, receive, send)
+        elif path.startswith(CHANGES_PREFIX):
+            await self.changes(path, scope, receive, send)
         else:
             await self._requests(path, scope, receive, send)
 

@@ -57,7 +57,8 @@ class Call(NamedTuple):
 
 class GatewayMetrics:
     """Requests by status, their latency, and how many are `in_flight`; requests refused at the door; and how many
-    `streams` of events are open, and how many were sent.
+    `streams` of events are open, and how many were sent; `change_readers` follow changes, and so many epochs were sent
+    to them.
 
     The labels are the status and the code of a refusal, so their number is bounded whatever clients send.
     """
@@ -66,6 +67,8 @@ class GatewayMetrics:
         self.in_flight = 0
         self.streams = 0
         self.events_sent = 0
+        self.change_readers = 0
+        self.changed_epochs_sent = 0
         self._by_status: dict[int, int] = {}
         self._refused: dict[str, int] = {}
         self._latency = Histogram(REQUEST_SECONDS)
@@ -93,6 +96,9 @@ class GatewayMetrics:
         yield gauge("styx_gateway_in_flight", "Requests not answered yet.", self.in_flight)
         yield gauge("styx_gateway_event_streams", "Readers of events that are connected.", self.streams)
         yield counter("styx_gateway_events_sent_total", "Events sent to readers.", self.events_sent)
+        yield gauge("styx_gateway_change_readers", "Readers of changes that are connected.", self.change_readers)
+        epochs = "Epochs with changes sent to readers."
+        yield counter("styx_gateway_changed_epochs_sent_total", epochs, self.changed_epochs_sent)
 
 
 class Calls:

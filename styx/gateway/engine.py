@@ -8,6 +8,7 @@ from typing import Protocol
 from styx.host.waiters import Receiver
 from styx.messages import ReplyRecord
 from styx.model.app import App
+from styx.model.changes import ChangeSource
 from styx.model.event_seen import EventLog
 from styx.model.freshness import Freshness
 from styx.model.limits import Limits
@@ -40,6 +41,10 @@ class Engine(Protocol):
     @property
     def events(self) -> EventLog:
         """The logs of the app's events. There are none before the engine is ready."""
+
+    @property
+    def changes(self) -> ChangeSource:
+        """The changes of its epochs. There are none before the engine is ready."""
 
     def submit_request(self, request: Placed) -> Awaitable[ReplyRecord]:
         """Takes a request made by `maker`. The awaitable gives its reply. Cancelling it does not cancel the

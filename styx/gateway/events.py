@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from time import perf_counter
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qs
 
 import msgspec
 
 from styx.errors import BadArguments, EventsCut, EventsReleased, RequestRejected
-from styx.gateway import head, status
+from styx.gateway import head, server_sent, status
 from styx.gateway.calls import GatewayMetrics
 from styx.gateway.engine import Engine
 from styx.gateway.status import Answer
@@ -24,23 +24,15 @@ from styx.http.asgi import Receive, Scope, Send
 from styx.model.event import no_such_event
 from styx.model.event_seen import END, EventMessage, checked_cursor
 from styx.values.codec import shown
-from styx.values.event_lines import ERROR, HEARTBEAT, block
+from styx.values.event_lines import HEARTBEAT, block
 
 STREAMS_MAX: Final = 256
 """Streams of one gateway that are open at once."""
 HEARTBEAT_SECONDS: Final = 15.0
 """A stream in which nothing comes for so long gets a comment, so that proxies keep it, and a dead reader is found."""
-LOOK_SECONDS: Final = 1.0
-"""How often a stream without events looks whether the gateway ends."""
 
-_ENDING: Final = "the gateway is shutting down: read on from another one"
 _SAFE: Final = ("GET", "HEAD")
 _FOLLOWS: Final = {"true": True, "false": False}
-_HEADERS: Final = (
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    status.NOT_CACHED,
-    (b"x-accel-buffering", b"no"),  # a proxy would hold events back
-)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -81,16 +73,17 @@ class EventEndpoint:
         except (RequestRejected, BadArguments, EventsReleased, EventsCut) as error:
             answer = _refusal(error)
             self._metrics.observe(answer.status, perf_counter() - started)
-            await _refuse(answer, scope["method"], send)
+            await server_sent.refuse(answer, scope["method"], send)
             return
         self._metrics.observe(200, perf_counter() - started)
         self._metrics.streams += 1
-        gone = asyncio.ensure_future(_until_gone(receive))
+        gone = asyncio.ensure_future(server_sent.until_gone(receive))
         try:
-            await _start(after, send)
+            # It begins with the place, so that a reader that has had no event yet comes again to the same one.
+            await server_sent.begin(HEARTBEAT if after is None else block(after, None), send)
             if scope["method"] != "HEAD":
                 await self._stream(messages, gone, send)
-            await send({"type": "http.response.body", "body": b""})
+            await server_sent.end(send)
         finally:
             self._metrics.streams -= 1
             gone.cancel()
@@ -107,12 +100,11 @@ class EventEndpoint:
         follow = query.get("follow", "true")
         if follow not in _FOLLOWS:
             raise RequestRejected("bad_request", f"follow is true or false, got {shown(follow)}")
-        # A browser that connects again repeats the URL, and says in the header how far it has come.
-        after = checked_cursor(_last_id(scope["headers"]) or query.get("after"))
+        after = checked_cursor(server_sent.last_id(scope["headers"]) or query.get("after"))
         if engine.unavailable_reason is not None:
             raise RequestRejected("unavailable", engine.unavailable_reason)
         if self._ending():
-            raise RequestRejected("unavailable", _ENDING)
+            raise RequestRejected("unavailable", server_sent.ENDING)
         if self._metrics.streams >= STREAMS_MAX:
             raise RequestRejected("overloaded", f"{STREAMS_MAX} readers of events are connected; try again soon")
         return name, after, _FOLLOWS[follow]
@@ -121,46 +113,27 @@ class EventEndpoint:
         self, messages: AsyncIterator[list[EventMessage]], gone: asyncio.Future[None], send: Send
     ) -> None:
         """Sends what comes until it ends, the reader is gone, or the gateway ends."""
-        step, silent_s = asyncio.ensure_future(anext(messages)), 0.0
+        silent_s = 0.0
+
+        async def take(found: list[EventMessage]) -> None:
+            nonlocal silent_s
+            silent_s = 0.0
+            for message in found:
+                await server_sent.give(block(message.cursor, _encode(message)), send)
+                self._metrics.events_sent += 1
+
+        async def look() -> None:
+            nonlocal silent_s
+            silent_s += server_sent.LOOK_SECONDS
+            if silent_s >= HEARTBEAT_SECONDS:
+                silent_s = 0.0
+                await server_sent.give(HEARTBEAT, send)
+
         try:
-            while not gone.done():
-                waited: set[asyncio.Future[Any]] = {step, gone}
-                await asyncio.wait(waited, timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-                if step.done():
-                    for message in step.result():
-                        await _send(block(message.cursor, _encode(message)), send)
-                        self._metrics.events_sent += 1
-                    step, silent_s = asyncio.ensure_future(anext(messages)), 0.0
-                elif self._ending():
-                    raise EventsCut(_ENDING)
-                else:
-                    silent_s += LOOK_SECONDS
-                    if silent_s >= HEARTBEAT_SECONDS:
-                        silent_s = 0.0
-                        await _send(HEARTBEAT, send)
-        except StopAsyncIteration:
-            pass
+            if await server_sent.steps(messages, gone, self._ending, take, look):
+                raise EventsCut(server_sent.ENDING)
         except (EventsCut, EventsReleased) as error:
-            await _send(_failure(error), send)
-        finally:
-            step.cancel()
-            with contextlib.suppress(asyncio.CancelledError, StopAsyncIteration, EventsCut, EventsReleased):
-                await step
-
-
-async def _until_gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-async def _start(after: str | None, send: Send) -> None:
-    """Begins with the place, so that a reader that has had no event yet comes again to the same one."""
-    await send({"type": "http.response.start", "status": 200, "headers": list(_HEADERS)})
-    await _send(HEARTBEAT if after is None else block(after, None), send)
-
-
-async def _send(data: bytes, send: Send) -> None:
-    await send({"type": "http.response.body", "body": data, "more_body": True})
+            await server_sent.give(server_sent.failure(error), send)
 
 
 def _refusal(error: RequestRejected | BadArguments | EventsReleased | EventsCut) -> Answer:
@@ -170,13 +143,6 @@ def _refusal(error: RequestRejected | BadArguments | EventsReleased | EventsCut)
     return status.refusal(error, code)
 
 
-async def _refuse(answer: Answer, method: str, send: Send) -> None:
-    length = (b"content-length", b"%d" % len(answer.body))
-    headers = [*answer.headers, length, status.NOT_CACHED]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if method == "HEAD" else answer.body})
-
-
 def _query(query: bytes) -> Mapping[str, str]:
     found = parse_qs(query.decode("latin-1"), keep_blank_values=True)
     for name, values in found.items():
@@ -184,12 +150,3 @@ def _query(query: bytes) -> Mapping[str, str]:
             told = f"a stream of events takes after and follow, each once: got {shown(name)}"
             raise RequestRejected("bad_request", told)
     return {name: values[0] for name, values in found.items()}
-
-
-def _last_id(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-    return next((value.decode("latin-1") for name, value in headers if name == b"last-event-id"), None)
-
-
-def _failure(error: EventsCut | EventsReleased) -> bytes:
-    told = {"type": type(error).__name__, "message": str(error)}
-    return block(None, _encode({"error": told}), ERROR)

@@ -1,8 +1,8 @@
 """The head of a request, which is its line and its headers: the path as names and a key, and the options in headers.
 
 A path is `/v1/{operator}/{key}/{function}` for a call, `/v1/{operator}/{key}` for a read, and `/v1/{operator}` for a
-bulk load and for a listing. Paths of dead calls begin with `/v1/~dead/`, of edits with `/v1/~edit/`. A path is parsed
-as it was sent, because a key may contain an encoded slash.
+bulk load and for a listing. Paths of dead calls begin with `/v1/~dead/`, of edits with `/v1/~edit/`, of changes with
+`/v1/~changes/`. A path is parsed as it was sent, because a key may contain an encoded slash.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ SQL_PATH: Final = "/v1/sql"
 SQL_WATCH_PATH: Final = f"{SQL_PATH}/watch"
 DEAD_PREFIX: Final = "/v1/~dead/"
 """Begins the paths of dead calls; no operator's name begins with `~`."""
+CHANGES_PREFIX: Final = "/v1/~changes/"
+"""Begins the paths of the change feed, likewise."""
 
 EDIT_PREFIX: Final = "/v1/~edit/"
 """Begins the paths of edits."""
@@ -69,6 +71,13 @@ class EditAddress(NamedTuple):
 
     operator: str
     key: str
+
+
+class ChangesAddress(NamedTuple):
+    """The names in a path of the change feed; no table: all of the operator."""
+
+    operator: str
+    table: str | None = None
 
 
 # The path --------------------------------------------------------------------------------------------------
@@ -140,6 +149,14 @@ def parse_edit(sent: str) -> EditAddress | None:
     """
     names = [_decoded(name) for name in sent.removeprefix(EDIT_PREFIX).split("/")]
     return EditAddress(*names) if len(names) == 2 and all(names) else None
+
+
+def parse_changes(sent: str) -> ChangesAddress | None:
+    """The address in a `request_path` that begins with `CHANGES_PREFIX`, or None if it has another shape; raises as
+    `parse`.
+    """
+    names = [_decoded(name) for name in sent.removeprefix(CHANGES_PREFIX).split("/")]
+    return None if "" in names or len(names) > len(ChangesAddress._fields) else ChangesAddress(*names)
 
 
 def _decoded(name: str) -> str:

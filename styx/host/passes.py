@@ -50,8 +50,7 @@ class Passes:
 
     `turn` is odd within a pass, and another number in each. `watchdog` watches the passes' thread, which made this;
     `place` and `busy` are as `Watched` and `Watchdog` take them. The last events go to the file `dump` if the engine
-    itself fails. `read`, if there is one, runs a slice of the reads outside the log, and returns whether there are
-    more.
+    itself fails.
     """
 
     def __init__(
@@ -75,7 +74,7 @@ class Passes:
         self._scheduled = False
         self._passing = False
         self._lags = False
-        self.read: Callable[[], bool] | None = None
+        self._beside: tuple[Callable[[], bool], ...] = ()
         self.watchdog = Watchdog(Watched(worker, self, get_ident(), place), busy)
 
     def start(self, worker: Step, coordinator: Step | None = None, core: CoordinatorCore | None = None) -> None:
@@ -102,6 +101,14 @@ class Passes:
             self._scheduled = True
             self._loop.call_soon(self._pass)
 
+    def beside(self, run: Callable[[], bool]) -> None:
+        """From now on each pass calls `run` behind the steps of the protocol, such as a slice of the reads outside the
+        log; it returns whether there is more to do.
+        """
+        if run not in self._beside:
+            self._beside += (run,)
+        self.wake()
+
     def stop(self) -> None:
         """No pass begins any more."""
         self.stopped = True
@@ -127,7 +134,8 @@ class Passes:
             settle(self._events, self._log)
             if not self.stopped:
                 # Behind the last step: what this pass has closed can be read now.
-                again = self.read is not None and self.read()
+                for run in self._beside:
+                    again = run() or again
                 again = surroundings.after_pass() or again
                 if lags != self._lags:
                     self._lags = lags

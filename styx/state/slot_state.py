@@ -37,6 +37,7 @@ class SlotState:
         "_declared",
         "_emissions",
         "_n_slots",
+        "_slot",
         "agenda_begins",
         "converted",
         "due_calls",
@@ -49,6 +50,7 @@ class SlotState:
     def __init__(self, tables: dict[str, Table] | None = None) -> None:
         self._declared: Declared = {}
         self._n_slots = 0
+        self._slot = 0
         self.tables: dict[str, Table] = {} if tables is None else tables
         self.uploading: Delta | None = None
         self.converted = False
@@ -66,7 +68,7 @@ class SlotState:
         if table is None:
             table = self.tables[operator] = Table({}, -1)
             if self.versions is not None and operator != IDEMPOTENCY_TABLE:
-                table.versions = TableVersions(self.versions)
+                table.versions = TableVersions(self.versions, self._slot, operator)
             if holds_agenda(operator):
                 self._order_calls()
             if self._declared:
@@ -80,13 +82,16 @@ class SlotState:
             table = self._emissions[name] = EmissionTable(owner_of(name), self.emitted)
         return table
 
-    def keep_versions(self, versions: Versions | None) -> None:
-        """From here on, what commits overwrite is kept in `versions`. None: nothing is kept, and what was is void."""
+    def keep_versions(self, versions: Versions | None, slot: int = 0) -> None:
+        """From here on, what commits overwrite is kept in `versions`, as what belongs to `slot`. None: nothing is kept,
+        and what was is void.
+        """
         self.versions = versions
+        self._slot = slot
         for name, table in self.tables.items():
             table.versions = None
             if versions is not None and name != IDEMPOTENCY_TABLE:  # no function reads that one
-                table.versions = TableVersions(versions)
+                table.versions = TableVersions(versions, slot, name)
 
     def declare(self, declared: Declared, n_slots: int) -> None:
         """The indexes that queries may ask for; those of other versions of the app are dropped."""

@@ -71,6 +71,13 @@ class Versions:
         """How many images are kept."""
         return sum([kept.n_images for kept in self._ring])
 
+    def written(self, epoch: int) -> EpochVersions | None:
+        """The images that `epoch` has left, None if it has written nothing; they are whole behind `oldest`."""
+        for kept in reversed(self._ring):
+            if kept.epoch <= epoch:
+                return kept if kept.epoch == epoch else None
+        return None
+
     def opened(self, epoch: int) -> EpochVersions:
         """The images of the epoch that commits now; makes room for them when the first one is due."""
         ring = self._ring
@@ -96,11 +103,13 @@ class Versions:
 
 
 class TableVersions:
-    """The images of one table."""
+    """The images of one table: `name` on `slot`."""
 
-    __slots__ = ("_kept", "_open", "_open_images", "_versions")
+    __slots__ = ("_kept", "_open", "_open_images", "_versions", "name", "slot")
 
-    def __init__(self, versions: Versions) -> None:
+    def __init__(self, versions: Versions, slot: int = 0, name: str = "") -> None:
+        self.slot = slot
+        self.name = name
         self._versions = versions
         self._kept: deque[tuple[int, Images]] = deque()
         self._open: EpochVersions | None = None
@@ -141,6 +150,13 @@ class TableVersions:
         """Drops the images of `epoch`, the oldest ones."""
         kept, _ = self._kept.popleft()
         assert kept == epoch, "versions are dropped out of order"
+
+    def images(self, epoch: int) -> Images:
+        """The images that `epoch` has left here: the keys that it has written."""
+        for written, images in reversed(self._kept):
+            if written == epoch:
+                return images
+        return {}
 
     def value_at(self, epoch: int, key: Any, newest: Mapping[Any, bytes]) -> bytes | None:
         """A state at the end of `epoch`; `newest` is what the table has now."""

@@ -38,16 +38,19 @@ def block(id: str | None, data: bytes | None, name: str = "") -> bytes:
 
 
 class BlockReader:
-    """Takes bytes as they come and gives whole blocks. Raises `ValueError` for what no gateway sends."""
+    """Takes bytes as they come and gives whole blocks, of `bytes_max` at most. Raises `ValueError` for what no gateway
+    sends.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, bytes_max: int = BLOCK_BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
         self._left = b""
 
     def take(self, data: bytes) -> list[Block]:
         """The blocks that end in these bytes."""
         *blocks, self._left = (self._left + data).split(_BLOCK_END)
-        if len(self._left) > BLOCK_BYTES_MAX:
-            raise ValueError(f"a server-sent event of more than {BLOCK_BYTES_MAX} bytes")
+        if len(self._left) > self._bytes_max:
+            raise ValueError(f"a server-sent event of more than {self._bytes_max} bytes")
         return [found for each in blocks if (found := _parsed(each)) is not None]
 
 

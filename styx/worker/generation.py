@@ -16,6 +16,7 @@ from styx.schema.cron_entries import has_crons
 from styx.sequencer.epoch_record import EpochPlan
 from styx.state.slot_state import Declared, SlotState
 from styx.state.versions import Versions
+from styx.worker.change_log import ChangeLog, changes_of
 from styx.worker.emissions import Emissions
 from styx.worker.event_marks import EventMarks
 from styx.worker.events import Converting, Effect, LoadState, SlotPartsStored, StateLoaded
@@ -39,7 +40,8 @@ class Generation:
     says that there is no other worker. Two fields belong to the snapshot under way: `stored`, its parts in the store,
     and `replies_durable`, the last epoch whose replies are all durable. `externals` are the external calls under way.
     `marks` are those in the logs of events, None if the app has no events. `versions` are what reads outside the log
-    need of earlier epochs.
+    need of earlier epochs; `read` is true once there was one. `changes` are those of closed epochs, for whoever follows
+    them; None while nobody does.
     """
 
     def __init__(
@@ -71,6 +73,14 @@ class Generation:
         self.wanted = -1
         self.durable = -1
         self.versions = Versions(limits.versions_max, limits.version_bytes_max)
+        self.read = False
+        self.changes: ChangeLog | None = None
+
+    def behind(self, before: Generation) -> Generation:
+        """Itself. Who has followed the changes of the generation `before` goes on with those of this one."""
+        if before.changes is not None:
+            self.changes = ChangeLog()
+        return self
 
     def load(self, loaded: StateLoaded, held: Mapping[int, SlotState]) -> None:
         """Takes the loaded slots; `held` has the state of the slots that the worker has kept in memory."""
@@ -93,12 +103,65 @@ class Generation:
             memory = self.memories[index] = memory_of(state, self.limits)
             self.intake.add_slot(index, part.next_offset, part.pending, part.passed_over, memory, state)
         self.executor.slots = self.slots
+        if self.plans and self.changes is None:
+            # Somebody may have followed what a lost worker did in these epochs, and soon ask how it went on.
+            self.changes = ChangeLog()
+        if self.changes is not None:
+            self.changes.begin(self.keep_versions(self.epoch), self.epoch)
 
     def replay_further(self, plan: EpochPlan) -> None:
         """Takes a recorded epoch behind those that the loaded state came with, for a log that is read while it is
         replayed. The epoch begins with the worker's next event, once its requests have arrived.
         """
         self.plans[plan.epoch] = plan
+
+    # Versions and changes ----------------------------------------------------------------------------------------
+
+    def keep_versions(self, closed: int) -> int:
+        """The first epoch whose end can be read. Versions are kept from here on, if they were not: no write behind the
+        end of epoch `closed` has been committed.
+        """
+        versions = self.versions
+        if versions.oldest is None:
+            versions.begin(closed)
+            for slot in self.slots.values():
+                slot.state.keep_versions(versions, slot.index)
+        oldest = versions.oldest
+        assert oldest is not None
+        return oldest
+
+    def follow(self, closed: int, committing: bool) -> None:
+        """Somebody follows the changes: those of all epochs behind the last one that has `closed`, and of those before
+        that the versions have. `committing`: the next epoch has begun to commit. Before the state is loaded it is
+        enough that there is a log.
+        """
+        log = self.changes = ChangeLog()
+        if not self.slots:
+            return
+        begun = self.keep_versions(closed + committing)
+        log.begin(begun, closed)
+        for epoch in range(begun + 1, closed + 1):
+            log.add(changes_of(self.slots, self.versions, epoch))
+
+    def closed(self) -> list[Effect]:
+        """The open epoch has closed."""
+        log = self.changes
+        if log is not None:
+            if self.epoch > self.recorded_until and log.unfollowed():
+                self._forget_changes()
+            elif log.closes(self.epoch):
+                log.add(changes_of(self.slots, self.versions, self.epoch))
+        return [] if self.marks is None else self.mark(None)
+
+    def _forget_changes(self) -> None:
+        """Nobody has followed for long: nothing is kept for it any more, unless somebody reads."""
+        self.changes = None
+        if not self.read:
+            self.versions = Versions(self.limits.versions_max, self.limits.version_bytes_max)
+            for slot in self.slots.values():
+                slot.state.keep_versions(None)
+
+    # Marks ---------------------------------------------------------------------------------------------------------
 
     def begin_marks(self) -> list[Effect]:
         """The generation has its state: the last one may have ended before its last events were marked."""

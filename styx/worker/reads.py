@@ -300,14 +300,8 @@ class Reads:
 
     def _keeps_from(self, closed: int) -> int:
         """The first epoch that can be read; keeping begins if it has not."""
-        versions = self._generation.versions
-        if versions.oldest is None:
-            versions.begin(closed if self._worker.reached not in (Step.LOCKING, Step.LOCAL) else closed + 1)
-            for slot in self._generation.slots.values():
-                slot.state.keep_versions(versions)
-        oldest = versions.oldest
-        assert oldest is not None
-        return oldest
+        self._generation.read = True
+        return self._generation.keep_versions(closed + is_committing(self._worker))
 
     def _begin(self, reading: _Reading) -> None:
         self.started += 1
@@ -418,15 +412,27 @@ class Reads:
         return Placing(generation.app, generation.limits, generation.n_slots, lambda: generation.executor.running)
 
 
+def is_committing(worker: Worker) -> bool:
+    """Whether the open epoch has begun to commit."""
+    return worker.reached in (Step.LOCKING, Step.LOCAL)
+
+
 def closed_epoch(worker: Worker) -> int:
     """The last epoch that has closed on the worker once it serves; -2 before, and until it has run the recorded epochs
     again: what is closed elsewhere, or was read here before a recovery, may not be closed here.
     """
-    reached, epoch = worker.reached, worker.epoch
+    reached = worker.reached
     if reached is Step.LOADING or reached is Step.LOADED:
         return _NONE
-    closed = epoch - 1 if reached in _OPEN else epoch
+    closed = last_closed(worker)
     return closed if closed >= worker.recorded_until else _NONE
+
+
+def last_closed(worker: Worker) -> int:
+    """The last epoch that the worker has closed, or whose end it has loaded, also while it runs recorded epochs
+    again.
+    """
+    return worker.epoch - 1 if worker.reached in _OPEN else worker.epoch
 
 
 def answered_epoch(worker: Worker) -> int:

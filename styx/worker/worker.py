@@ -376,7 +376,7 @@ class Worker:
         self._generation.intake.deliveries.end()
         self._watch.abandons()
         self._ended_before += self._generation.ended
-        self._generation = self._new_generation(number, alone)
+        self._generation = self._new_generation(number, alone).behind(self._generation)
         self._open = self._state_watch = self._wake_at = None
         self._between = Step.LOADING
 
@@ -458,7 +458,7 @@ class Worker:
         self._open = None
         self._between = Step.HOLDING if last.hold else Step.IDLE
         self._watch.closes(generation.executor, generation.ended)
-        self._effects += [] if generation.marks is None else generation.mark(None)
+        self._effects += generation.closed()
         if last.hold:
             self._held_at = (generation.number, generation.epoch)
             self._hold()

@@ -14,6 +14,7 @@ from styx import App, Context, Limits, Operator
 from styx.errors import InTransactionError, describe
 from styx.host.waiters import Receiver
 from styx.messages import ReplyRecord, Request, decode_request
+from styx.model.changes import ChangeSource
 from styx.model.event_seen import EventLog
 from styx.model.freshness import Freshness
 from styx.model.function_spec import READ_FUNCTION
@@ -118,6 +119,10 @@ class FakeEngine:
     @property
     def maker(self) -> RequestMaker:
         return RequestMaker(AppRouter(self.app, self.n_slots), 2**30)  # a body may be at its limit
+
+    @property
+    def changes(self) -> ChangeSource:
+        raise AssertionError("nobody follows the changes of a fake engine")
 
     @property
     def events(self) -> EventLog:

@@ -25,13 +25,14 @@ async def running(
     grace_seconds: int = 20,
     drain_seconds: float = 0.0,
     front: Front | None = None,
+    port: int = 0,
 ) -> AsyncIterator[Running]:
     started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
     task = asyncio.create_task(
         serve(
             engine,
-            port=0,
+            port=port,
             on_started=started.set_result,
             on_shutdown=on_shutdown,
             stop=stop,

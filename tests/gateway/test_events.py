@@ -14,6 +14,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from styx import App, Operator
 from styx.errors import ConfigurationError
 from styx.gateway import events as event_endpoint
+from styx.gateway import server_sent
 from styx.gateway.asyncapi import asyncapi
 from styx.gateway.auth.identity import Identity
 from styx.gateway.auth.policy import CALL, EVENTS, READ, Action, action_of, parse
@@ -132,7 +133,7 @@ async def test_one_reader_more_than_the_limit_is_refused(server: Running, monkey
 
 async def test_a_silent_stream_gets_comments(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_endpoint, "HEARTBEAT_SECONDS", 0.02)
-    monkeypatch.setattr(event_endpoint, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(server_sent, "LOOK_SECONDS", 0.01)
     async with (
         asyncio.timeout(20),
         aiohttp.ClientSession() as session,
@@ -145,7 +146,7 @@ async def test_a_silent_stream_gets_comments(server: Running, monkeypatch: pytes
 
 
 async def test_a_gateway_that_ends_says_so_in_its_streams(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_endpoint, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(server_sent, "LOOK_SECONDS", 0.01)
     async with (
         asyncio.timeout(20),
         aiohttp.ClientSession() as session,

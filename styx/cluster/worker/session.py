@@ -271,8 +271,7 @@ class WorkerSession:
 
     def _reads_wait(self) -> None:
         """There is something to do for reads: they are part of all passes from the first time on."""
-        self._passes.read = self.reads.run
-        self._passes.wake()
+        self._passes.beside(self.reads.run)
 
     # Passes ------------------------------------------------------------------------------------------------
 
