@@ -23,7 +23,9 @@ from styx.cli.snapshot_options import SNAPSHOT_HELP, SnapshotOptions, tell, type
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
 
 if TYPE_CHECKING:
+    from styx.cli.live_export import Live
     from styx.cli.live_state import LiveGateway
+    from styx.query.schema import Dataset, Schema
 
 LiveEpoch = Annotated[int | None, Parameter(name="--at", help="Of a gateway: the state at the end of this epoch.")]
 EXAMPLES: Final = f"""\
@@ -65,11 +67,13 @@ Examples:
   styx state export account cart/items --format parquet --out june \\
       --from s3://backups/bank --s3-endpoint http://s3.internal:9000
   styx state export account --format json --out - --data-dir .styx | head
+  styx state export account --format csv --out - --url http://shop.internal:8080
 
 {SNAPSHOT_HELP}
 Exit codes:
   0    the files are whole
-  1    no file: no snapshot, something in it is damaged, or cannot be decoded
+  1    no file: no gateway, no reply in time, or its epoch is not kept any more; no
+       snapshot, or something in it is damaged or cannot be decoded
   2    rejected: no such operator or table, or --out does not fit
 """
 
@@ -202,6 +206,13 @@ def _gateway(url: str | None, timeout: float, api_key: str | None, ca: Path | No
     return LiveGateway(gateway_url(url), timeout, api_key, ca)
 
 
+def _live(gateway: LiveGateway, app: str | None) -> Live:
+    from styx.cli.app_target import load_app
+    from styx.cli.live_export import of_document, of_live_app
+
+    return of_document(gateway) if app is None else of_live_app(gateway, load_app(app))
+
+
 def _list_live(
     gateway: LiveGateway,
     listed: str,
@@ -234,21 +245,35 @@ def export(
         str,
         Parameter(help="A directory; for one table also a file, or - for standard output.", allow_leading_hyphen=True),
     ],
+    url: GatewayUrl = None,
+    at: LiveEpoch = None,
+    timeout: ReplyTimeout = TIMEOUT_SECONDS_DEFAULT,
+    api_key: ApiKey = None,
+    ca: Authority = None,
     place: SnapshotOptions = SnapshotOptions(),  # noqa: B008 - it cannot change
 ) -> None:
-    """Write operators and tables of a snapshot into files.
+    """Write operators and tables into files.
 
-    A line or row has the columns of the entity's key, key, key_2 and so on, and
-    those of the value. The rows of all files are of one moment. A file has its name
-    only when it is whole.
+    They are read through the gateway at --url, page by page at the end of one epoch;
+    or, with --store, --from or --data-dir, of a snapshot. A line or row has the
+    columns of the entity's key, key, key_2 and so on, and those of the value. The
+    rows of all files are of one moment. A file has its name only when it is whole.
     """
     from styx.cli.backup import progress
+    from styx.cli.exit_codes import usage_error
     from styx.query.export import export as exported
+    from styx.query.export import export_pieces
 
     with typed_wrongly():
-        source, schema = place.open()
-        datasets = [schema.dataset(name) for name in dict.fromkeys(operators)] or list(schema.datasets.values())
-        done = exported(source, datasets, format, out)
+        if _is_live(url, place):
+            live = _live(_gateway(url, timeout, api_key, ca), place.app)
+            schema, datasets = live.schema, _chosen(live.schema, operators)
+            done = export_pieces(live.pieces(datasets, at), datasets, format, out)
+        elif at is not None:
+            raise usage_error("--at is for a gateway (--url): a snapshot has its epoch")
+        else:
+            source, schema = place.open()
+            done = exported(source, _chosen(schema, operators), format, out)
     tell(schema)
     for each in done:
         words = f"{each.name}: {each.rows} rows"
@@ -256,3 +281,8 @@ def export(
             progress(words)
         else:
             print(f"{words}, {each.file}")
+
+
+def _chosen(schema: Schema, operators: tuple[str, ...]) -> list[Dataset]:
+    """The datasets of these names, all without any; raises `UnknownOperator`."""
+    return [schema.dataset(name) for name in dict.fromkeys(operators)] or list(schema.datasets.values())

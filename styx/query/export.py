@@ -1,7 +1,7 @@
-"""Whole tables of a snapshot as files: JSON, one object a line; CSV; or Parquet.
+"""Whole tables as files: JSON, one object a line; CSV; or Parquet.
 
-The slots are read one after the other, and rows are written as they come. A file has its name only when it is whole;
-until then it has another one beside it, and a failed export leaves no file.
+Rows are written as they come: slot by slot of a snapshot, or in other pieces of whatever else has them. A file has its
+name only when it is whole; until then it has another one beside it, and a failed export leaves no file.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ STDOUT: Final = "-"
 _PART: Final = ".part"
 
 Record = tuple[Any, ...]
+Pieces = Iterable[Sequence[Iterable[Record]]]
+"""Each has the next records of every dataset that is exported, in their order."""
 
 
 class Exported(NamedTuple):
@@ -141,13 +143,26 @@ def csv_text(text: str) -> str:
 
 
 def export(source: Source, datasets: Sequence[Dataset], format: str, out: str) -> list[Exported]:
-    """Writes these datasets of a snapshot into the directory `out`, as `cart.csv` and `cart/items.csv`. If there is one
-    dataset, `out` may be a file with the format's ending, or `-` for standard output. Files that exist are replaced.
+    """As `export_pieces`, of a snapshot; raises as `Slots`, too."""
+    return export_pieces(pieces_of(source, datasets), datasets, format, out)
 
-    Raises `ConfigurationError`, `OSError`, `UnsupportedValue` for a value that cannot be shown, and as `Slots`.
+
+def pieces_of(source: Source, datasets: Sequence[Dataset]) -> Pieces:
+    """The records of a snapshot, in one pass over its slots."""
+    wanted = {table for dataset in datasets for table in dataset.tables}
+    for entries in Slots(source).all_entries(wanted):
+        yield [dataset.records(entries) for dataset in datasets]
+
+
+def export_pieces(pieces: Pieces, datasets: Sequence[Dataset], format: str, out: str) -> list[Exported]:
+    """Writes the records of these datasets into the directory `out`, as `cart.csv` and `cart/items.csv`. If there is
+    one dataset, `out` may be a file with the format's ending, or `-` for standard output. Files that exist are
+    replaced.
+
+    Raises `ConfigurationError`, `OSError`, `UnsupportedValue` for a value that cannot be shown, and as `pieces`.
     """
     if out == STDOUT:
-        return [_to_stdout(source, datasets, format)]
+        return [_to_stdout(pieces, datasets, format)]
     files = [_file_of(dataset, format, out, len(datasets) == 1) for dataset in datasets]
     parts = [file.with_name(file.name + _PART) for file in files]
     with ExitStack() as stack:
@@ -156,32 +171,31 @@ def export(source: Source, datasets: Sequence[Dataset], format: str, out: str) -
             make_directory(file.parent.absolute())
             stack.callback(_remove, part)
             opened.append(stack.enter_context(part.open("wb")))
-        counts = _write(source, datasets, format, opened)
+        counts = _write(pieces, datasets, format, opened)
         for handle, part, file in zip(opened, parts, files, strict=True):
             handle.close()
             os.replace(part, file)
     return [Exported(each.name, count, file) for each, count, file in zip(datasets, counts, files, strict=True)]
 
 
-def _to_stdout(source: Source, datasets: Sequence[Dataset], format: str) -> Exported:
+def _to_stdout(pieces: Pieces, datasets: Sequence[Dataset], format: str) -> Exported:
     if len(datasets) != 1:
         raise ConfigurationError("--out - takes one operator or table: name it, or give a directory")
     if format == "parquet" and sys.stdout.isatty():
         raise ConfigurationError("Parquet is nothing for a terminal: give a file with --out")
-    [count] = _write(source, datasets, format, [sys.stdout.buffer])
+    [count] = _write(pieces, datasets, format, [sys.stdout.buffer])
     sys.stdout.buffer.flush()
     return Exported(datasets[0].name, count, None)
 
 
-def _write(source: Source, datasets: Sequence[Dataset], format: str, files: Sequence[IO[bytes]]) -> list[int]:
-    """Writes all datasets in one pass over the slots; returns the numbers of their rows."""
+def _write(pieces: Pieces, datasets: Sequence[Dataset], format: str, files: Sequence[IO[bytes]]) -> list[int]:
+    """Writes all pieces; returns the numbers of the datasets' rows."""
     make = _WRITERS[format]
     writers = [make(file, dataset.columns) for dataset, file in zip(datasets, files, strict=True)]
     counts = [0] * len(datasets)
-    wanted = {table for dataset in datasets for table in dataset.tables}
-    for entries in Slots(source).all_entries(wanted):
-        for at, (dataset, writer) in enumerate(zip(datasets, writers, strict=True)):
-            counted = _Counted(dataset.records(entries))
+    for piece in pieces:
+        for at, (records, writer) in enumerate(zip(piece, writers, strict=True)):
+            counted = _Counted(records)
             writer.write(counted)
             counts[at] += counted.count
     for writer in writers:

@@ -142,7 +142,7 @@ def of_app(app: App) -> Schema:
     schema = Schema(app.name)
     for operator in app.operators.values():
         fields, values = _of_state(operator)
-        keys = _key_fields(operator.key_type, fields)
+        keys = key_fields(operator.key_type, fields)
         schema.add(
             Dataset(
                 operator.name,
@@ -185,7 +185,7 @@ def _of_table(
     fields = tuple(field_of(column) for column in table.columns.values())
     if entity is None:
         assert key_type is not None
-        entity = _key_fields(key_type, fields)
+        entity = key_fields(key_type, fields)
 
     def values(row: Any) -> Values:
         return [shown_value(each, getattr(row, each.name)) for each in fields]
@@ -221,7 +221,7 @@ def _of_state(operator: Operator) -> tuple[tuple[Field, ...], Callable[[Any], Va
     return (whole,), lambda state: [shown_value(whole, state)]
 
 
-def _key_fields(key_type: KeyType, fields: Iterable[Field]) -> tuple[Field, ...]:
+def key_fields(key_type: KeyType, fields: Iterable[Field]) -> tuple[Field, ...]:
     """The columns of the entity's key: `key`, `key_2` and so on."""
     parts = key_type.parts if key_type.scalar is None else (key_type.scalar,)
     names = ["key", *(f"key_{at}" for at in range(2, len(parts) + 1))]
@@ -238,13 +238,13 @@ def of_description(app: AppDescription) -> Schema:
     for name, operator in app.operators.items():
         key_type = parse_key_type(operator.key_type)
         whole = (Field(VALUE, JSON),)
-        keys, slot_of = _key_fields(key_type, whole), _slot_of(operator)
+        keys, slot_of = key_fields(key_type, whole), _slot_of(operator)
         schema.add(Dataset(name, name, name, key_type, keys, whole, decode_plain, _whole_value, slot_of, rows=False))
         for own, table in operator.tables.items():
             stored = row_table(name, own)
             fields = tuple(Field(each, kind_of(type_name)) for each, type_name in table.columns.items())
             values = _PlainRows(schema, stored, fields)
-            keys = _key_fields(key_type, fields)
+            keys = key_fields(key_type, fields)
             shown_as = row_table(name, kept_event(stored) or own)
             schema.add(
                 Dataset(name, shown_as, stored, key_type, keys, fields, decode_plain, values, slot_of, rows=True)

@@ -53,6 +53,7 @@ class Table:
         "_entries",
         "_indexes",
         "_keys",
+        "_moves",
         "_n_slots",
         "_order",
         "epoch",
@@ -70,6 +71,7 @@ class Table:
         self._keys: EntityKeys | None = None
         self._indexes: dict[TableIndex, SortedIndex] = {}
         self._order: KeyOrder | None = None
+        self._moves = False
         self.told: Told | None = None
         self.versions: TableVersions | None = None
 
@@ -119,6 +121,7 @@ class Table:
         order = self._order
         if order is None:
             order = self._order = KeyOrder(self._entries)
+            self._moves = True
         return order if order.ready or order.go_on(keys) else None
 
     # Indexes of a table of rows. They are kept up by commits, and are in no snapshot. ----------------------------
@@ -133,6 +136,7 @@ class Table:
             return
         self._declared, self._n_slots = indexes, n_slots
         self._keys, self._indexes = None, {}
+        self._note_moves()
         if indexes and not self._entries:
             for _ in self.fill():
                 pass
@@ -164,6 +168,7 @@ class Table:
             keys.load(block)
             yield
         self._keys, self._indexes = keys, wide
+        self._moves = True
         for entity in keys.large(MANY_ROWS):
             self._take_in(entity)
             yield
@@ -184,10 +189,12 @@ class Table:
             made = SortedIndex(index, n_slots)
             made.take(self._entries.items())
             self._indexes[index] = made
+            self._moves = True
             return made
         if self._keys is None:
             self._keys = EntityKeys(parts)
             self._keys.load(self._entries)
+            self._moves = True
         if index.number == 0:
             return self._keys
         if made is None:
@@ -257,9 +264,14 @@ class Table:
                 made.forget(entity)
         return None
 
+    def _note_moves(self) -> None:
+        """Notes whether a write changes anything beside its state: one look for each write."""
+        self._moves = self._keys is not None or bool(self._indexes) or self._order is not None
+
     def _keep_order(self, order: KeyOrder, key: Any, comes: bool) -> None:
         if order.unread:
             self._order = None
+            self._note_moves()
         elif comes:
             order.add(key)
         else:
@@ -274,9 +286,7 @@ class Table:
         versions = self.versions
         if versions is not None:
             versions.keep(epoch, key, self._entries.get(key))
-        grown: Group | None = None
-        if self._keys is not None or self._indexes or self._order is not None:
-            grown = self._move(key, value)
+        grown = self._move(key, value) if self._moves else None
         self._changes[key] = value
         if value is None:
             self._entries.pop(key, None)
@@ -295,7 +305,7 @@ class Table:
         if versions is not None:
             versions.keep_all(epoch, writes, self._entries)
         grown: list[Group] = []
-        if self._keys is not None or self._indexes or self._order is not None:
+        if self._moves:
             for key, value in writes.items():
                 entity = self._move(key, value)
                 if entity is not None:

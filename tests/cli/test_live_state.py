@@ -15,6 +15,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 import styx as product
 from styx import App, Context, Operator
+from styx.cli.live_state import LiveGateway
 from styx.client.embedded import EmbeddedClient
 from styx.model.limits import Limits
 from tests.cli.conftest import Styx
@@ -245,3 +246,62 @@ def test_a_wrong_edit(styx: Styx, live: Live, words: tuple[str, ...], complaint:
     ran = styx("state", "edit", *words, *live.url)
     assert (ran.status, ran.out) == (2, "")
     assert complaint in ran.err
+
+
+# Exports ---------------------------------------------------------------------------------------------------
+
+APP = "tests.cli.test_live_state:app"
+
+
+def test_an_export_is_that_of_a_snapshot(styx: Styx, live: Live, tmp_path: Path) -> None:
+    """With the app's types, file by file and byte by byte but for the order of rows, which a snapshot has by slots."""
+    data = tmp_path / "data"
+    with product.embedded_sync(app, data) as client:
+        client.load(account, [(name, Account(number)) for number, name in enumerate(("ada", "bob", "ä b"))])
+        client.load(order, [((1, "x"), {"total": 5})])
+        client.load_rows(lines, [((1, "x"), Line(number)) for number in range(3)])
+    for format in ("json", "csv"):
+        for typed in ((), ("--app", APP)):
+            outs = []
+            for place in (live.url, ("--data-dir", str(data))):
+                out = tmp_path / f"{format}-{len(typed)}-{place[0][2:]}"
+                ran = styx("state", "export", "--format", format, "--out", str(out), *typed, *place)
+                assert ran.status == 0, ran.err
+                files = [file for file in out.rglob("*") if file.is_file()]
+                outs.append({str(file.relative_to(out)): sorted(file.read_text().splitlines()) for file in files})
+            assert outs[0] == outs[1]
+            assert len(outs[0]) == 3
+
+
+def test_an_export_goes_on_page_by_page_at_one_epoch(styx: Styx, live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("styx.cli.live_export.PAGE", 1)
+    ran = styx("state", "export", "account", "--format", "json", "--out", "-", *live.url)
+    assert [msgspec.json.decode(line)["key"] for line in ran.out.splitlines()] == ["ada", "bob", "ä b"]
+    asked = LiveGateway.page
+
+    def beside_writers(self: LiveGateway, listed: str, prefix: str, after: str | None, *rest: Any) -> Any:
+        if after == "bob":
+            for number in range(5):
+                live.call(account, "ada", put, number)
+        return asked(self, listed, prefix, after, *rest)
+
+    monkeypatch.setattr(LiveGateway, "page", beside_writers)
+    ran = styx("state", "export", "account", "--format", "json", "--out", "-", *live.url)
+    assert ran.status == 1
+    assert "snapshot_too_old" in ran.err
+    assert "look at a snapshot" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("nobody",), "app 'look' has no operator 'nobody'; it has: account, order"),
+        (("order/nix",), "operator 'order' has no table 'nix'; it has: lines"),
+        (("--app", "examples.bank:app"), "--app is app 'bank', and http"),
+    ],
+)
+def test_a_wrong_export(styx: Styx, live: Live, tmp_path: Path, words: tuple[str, ...], complaint: str) -> None:
+    ran = styx("state", "export", *words, "--format", "json", "--out", str(tmp_path / "out"), *live.url)
+    assert (ran.status, ran.out) == (2, "")
+    assert complaint in ran.err
+    assert not (tmp_path / "out").exists()

@@ -14,6 +14,7 @@ import pytest
 from proof.cluster import ClusterOptions, ClusterUnderTest
 from proof.cluster.reads_app import COUNTERS
 from styx import SnapshotTooOld
+from styx.cli import main
 from styx.client.base import Client
 from styx.client.connect import connect
 from styx.errors import ConfigurationError
@@ -60,6 +61,16 @@ async def look(lister: Client, tally: Tally, limit: int, end_s: float) -> None:
         tally.behind += tally.killed
 
 
+async def by_hand(client: Client, url: str) -> None:
+    """The commands see the same, and what they write is a transaction of the history that is checked."""
+    before = dict((await client.list("counter", freshness="strict", timeout=PATIENCE_SECONDS)).entries)
+    edit = ("state", "edit", "counter", "by hand", "--set", "70", "--url", url)
+    assert await asyncio.to_thread(main, edit) == 0
+    assert await asyncio.to_thread(main, ("state", "list", "counter", "--limit", "2", "--url", url)) == 0
+    after = await client.list("counter", freshness="strict", timeout=PATIENCE_SECONDS)
+    assert dict(after.entries) == {**before, "by hand": 70}
+
+
 async def run(options: ClusterOptions, tally: Tally) -> None:
     async with ClusterUnderTest(options) as cluster:
         await cluster.start()
@@ -86,6 +97,7 @@ async def run(options: ClusterOptions, tally: Tally) -> None:
                     group.create_task(look(lister, tally, limit, end_s))
             with pytest.raises(ConfigurationError, match="connect to a gateway by HTTP"):
                 await writer.list("counter")
+            await by_hand(listers[0], cluster.http_url)
             cluster.check()
 
 
