@@ -10,9 +10,10 @@ from typing import Final
 
 from styx.gateway import head, status
 from styx.gateway.body import IncomingBody
+from styx.gateway.direct_calls import DirectCalls
 from styx.gateway.origin import OriginRules, Refusal
 from styx.http.asgi import CLOSE, Application, Message, Receive, Scope, Send
-from styx.http.direct import Direct, DirectRequest
+from styx.http.direct import DirectRequest
 
 OnRefusal = Callable[[Scope, Refusal], None]
 
@@ -68,9 +69,11 @@ async def refuse(
 
 
 class DirectDoor:
-    """The direct way behind `rules` to that of an application. What is refused, and preflights, are left to ASGI."""
+    """The direct way behind `rules` to `direct`, which takes only POST without repeated headers. What the rules refuse
+    is left to ASGI.
+    """
 
-    def __init__(self, direct: Direct, rules: OriginRules) -> None:
+    def __init__(self, direct: DirectCalls, rules: OriginRules) -> None:
         self._direct = direct
         self._rules = rules
         self.serve = direct.serve
@@ -80,10 +83,9 @@ class DirectDoor:
         if not self._direct.takes(request):
             return False
         rules = self._rules
-        verdict = rules.judge(
-            request.method.decode("ascii"), request.target.decode("ascii"), "1.1", request.scheme, request.headers
-        )
-        if verdict.refusal is not None or verdict.preflight:
+        path = request.target.decode("ascii")
+        verdict = rules.judge_once("POST", path, "1.1", request.connection.scheme or "http", request.by_name)
+        if verdict.refusal is not None:
             return False
         if rules.shared:
             request.also = _cors(verdict.cors_origin)

@@ -56,11 +56,6 @@ class DirectRequest:
         self.by_name: dict[bytes, bytes] = {}
         self.cancelled: Callable[[], None] | None = None
 
-    @property
-    def scheme(self) -> str:
-        """`http` or `https`."""
-        return self.connection.scheme or "http"
-
     def answer(self, status: int, headers: Headers, body: bytes) -> None:
         """Sends the answer, which has its length among `headers`, in one write. Never raises.
 
@@ -69,16 +64,17 @@ class DirectRequest:
         connection = self.connection
         connection.tasks.discard(self)
         try:
-            sent = [*connection.server_state.default_headers, *headers, *self.also]
-            if CLOSE in sent:
-                self.keep_alive = False
-            elif not self.keep_alive:
-                sent.append(CLOSE)
-            if not connection.transport.is_closing():
-                lines = b"".join([b"%b: %b\r\n" % header for header in sent])
-                connection.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[status], lines, body))
+            ends = () if self.keep_alive or CLOSE in headers else (CLOSE,)
+            self.keep_alive = self.keep_alive and CLOSE not in headers
+            transport = connection.transport
+            if not transport.is_closing():
+                lines = [STATUS_LINE[status]]
+                for name, value in (*connection.server_state.default_headers, *headers, *self.also, *ends):
+                    lines += (name, b": ", value, b"\r\n")
+                lines += (b"\r\n", body)
+                transport.write(b"".join(lines))
                 if not self.keep_alive:
-                    connection.transport.close()
+                    transport.close()
             connection.on_response_complete()
         except Exception:  # noqa: BLE001 - logged; the caller may be an engine in the middle of its work
             _log.exception("an answer could not be sent")
