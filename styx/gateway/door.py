@@ -10,10 +10,9 @@ from typing import Final
 
 from styx.gateway import head, status
 from styx.gateway.body import IncomingBody
-from styx.gateway.direct_calls import DirectCalls
 from styx.gateway.origin import OriginRules, Refusal
 from styx.http.asgi import CLOSE, Application, Message, Receive, Scope, Send
-from styx.http.direct import DirectRequest
+from styx.http.direct import Direct, DirectRequest
 
 OnRefusal = Callable[[Scope, Refusal], None]
 
@@ -58,14 +57,22 @@ async def refuse(
     refusal: Refusal, receive: Receive, send: Send, scope: Scope, headers: tuple[tuple[bytes, bytes], ...] = ()
 ) -> None:
     """Answers a request that is not served, and closes the connection."""
-    answer = status.failure(refusal.code, status.REJECTED, refusal.message)
     # A client that waits for `100 Continue` does not send its body yet, and must not get that answer.
     if not any(name == b"expect" for name, _ in scope["headers"]):
         await IncomingBody(receive).discard()
+    code, sent, body = refused(refusal, headers)
+    await send({"type": "http.response.start", "status": code, "headers": sent})
+    await send({"type": "http.response.body", "body": body if scope["method"] != "HEAD" else b""})
+
+
+def refused(
+    refusal: Refusal, headers: tuple[tuple[bytes, bytes], ...] = ()
+) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    """The status, the headers and the body of that answer, the last one on its connection."""
+    answer = status.failure(refusal.code, status.REJECTED, refusal.message)
     length, own = (b"content-length", b"%d" % len(answer.body)), {name for name, _ in headers}
     sent = [*(header for header in answer.headers if header[0] not in own), *headers, length, CLOSE]
-    await send({"type": "http.response.start", "status": answer.status, "headers": sent})
-    await send({"type": "http.response.body", "body": answer.body if scope["method"] != "HEAD" else b""})
+    return answer.status, sent, answer.body
 
 
 class DirectDoor:
@@ -73,7 +80,7 @@ class DirectDoor:
     is left to ASGI.
     """
 
-    def __init__(self, direct: DirectCalls, rules: OriginRules) -> None:
+    def __init__(self, direct: Direct, rules: OriginRules) -> None:
         self._direct = direct
         self._rules = rules
         self.serve = direct.serve

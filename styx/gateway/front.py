@@ -27,6 +27,7 @@ from styx.gateway.origin import OriginRules, Refusal
 from styx.gateway.tls import GatewayTls
 from styx.gateway.watched_files import POLL_SECONDS
 from styx.http.asgi import Application, Scope
+from styx.http.direct import Direct
 
 _ANYWHERE: Final = ("0.0.0.0", "::")
 
@@ -58,8 +59,8 @@ class Front:
 
 
 class Entrance:
-    """`application` is `gateway` behind a door and, if clients authenticate, a guard; `direct` is its direct way, which
-    there is only without a guard. Raises `ConfigurationError`.
+    """`application` is `gateway` behind a door and, if clients authenticate, a guard; `direct` is its direct way behind
+    the same. Raises `ConfigurationError`.
     """
 
     def __init__(self, gateway: Gateway, front: Front, rules: OriginRules) -> None:
@@ -69,10 +70,12 @@ class Entrance:
         self._tls = front.tls
         self._proxies = Proxies(front.trusted_proxies)
         guarded: Application = gateway
+        direct: Direct = gateway.direct
         if self._access is not None:
-            guarded = self._access.guard(gateway, self._refused, self._proxies.address_of, gateway.has_events)
+            guard = guarded = self._access.guard(gateway, self._refused, self._proxies.address_of, gateway.has_events)
+            direct = guard.around(direct)
         self.application: Application = Door(guarded, rules, self._refused)
-        self.direct = DirectDoor(gateway.direct, rules) if self._access is None else None
+        self.direct: Direct = DirectDoor(direct, rules)
 
     @asynccontextmanager
     async def kept_fresh(self) -> AsyncIterator[None]:
