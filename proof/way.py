@@ -100,17 +100,17 @@ class Way:
 class _Posted(DirectRequest):
     """A request without a connection."""
 
-    __slots__ = ("answered",)
+    __slots__ = ("status",)
 
     def __init__(self, to: str, body: bytes) -> None:
         nowhere: Any = None
         headers = [(b"content-length", b"%d" % len(body))]
         super().__init__(nowhere, b"POST", b"/v1/account/%b" % to.encode(), headers, keep_alive=True)
         self.body = body
-        self.answered: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.status: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def answer(self, status: int, headers: Headers, body: bytes) -> None:
-        self.answered.set_result(status)
+        self.status.set_result(status)
 
 
 async def post(gateway: Gateway, to: str, body: bytes, way: Way | None = None) -> None:
@@ -119,7 +119,7 @@ async def post(gateway: Gateway, to: str, body: bytes, way: Way | None = None) -
     with nullcontext() if way is None else way.followed():
         assert gateway.direct.takes(request)
         gateway.direct.serve(request)
-        assert await request.answered == 200
+        assert await request.status == 200
 
 
 @asynccontextmanager

@@ -17,6 +17,7 @@ import msgspec
 
 from styx.gateway.head import PREFIX
 from styx.http.asgi import Application, Message, Receive, Scope, Send
+from styx.http.direct import Direct, DirectRequest
 from styx.reports.json_lines import FIELDS
 from styx.reports.mistakes import printable
 
@@ -80,6 +81,10 @@ class RequestLines:
         finally:
             self.ended(scope, status, bytes(body), (perf_counter() - began_s) * 1000)
 
+    def around(self, direct: Direct) -> Direct:
+        """As `AroundDirect`."""
+        return _DirectLines(self, direct)
+
     def ended(self, scope: Scope, status: int, body: bytes, took_ms: float) -> None:
         """Tells of a request, answered with `status` (0 if its client was gone) after `took_ms` milliseconds."""
         kind, epoch = _seen(body)
@@ -110,6 +115,24 @@ class RequestLines:
         ends = ", ".join(f"{number:,} × {kind}" for kind, number in kinds)
         text = f"{count:,} more requests: {ends}; median {median(took_ms):.1f} ms, slowest {max(took_ms):.1f} ms"
         _log.info("%s", text, extra={FIELDS: {"message": text, "requests": count, "ends": dict(kinds)}})
+
+
+class _DirectLines:
+    """A direct way whose answers get lines."""
+
+    def __init__(self, lines: RequestLines, direct: Direct) -> None:
+        self.takes = direct.takes
+        self._lines = lines
+        self._direct = direct
+
+    def serve(self, request: DirectRequest) -> None:
+        began_s = perf_counter()
+
+        def answered(status: int, body: bytes) -> None:
+            self._lines.ended(request.scope(), status, body, (perf_counter() - began_s) * 1000)
+
+        request.answered += (answered,)
+        self._direct.serve(request)
 
 
 def request_name(scope: Scope) -> str:

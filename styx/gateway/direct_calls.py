@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from time import perf_counter
+from typing import cast
 
 from styx.gateway import head, reads, status
+from styx.gateway.auth.identity import Identity
 from styx.gateway.body import check_announced, check_size
 from styx.gateway.calls import POST, Calls, ended
 from styx.gateway.engine import Engine
@@ -58,7 +60,7 @@ class DirectCalls:
         try:
             asked = head.parse(request.target.decode("ascii"))
             assert asked is not None, "it was taken"
-            call = calls.call(asked, POST, headers, None)
+            call = calls.call(asked, POST, headers, cast(Identity | None, request.client_is))
             under_way.seconds = call.seconds
             calls.admit()
             body = request.body

@@ -57,18 +57,28 @@ async def refuse(
     refusal: Refusal, receive: Receive, send: Send, scope: Scope, headers: tuple[tuple[bytes, bytes], ...] = ()
 ) -> None:
     """Answers a request that is not served, and closes the connection."""
-    answer = status.failure(refusal.code, status.REJECTED, refusal.message)
     # A client that waits for `100 Continue` does not send its body yet, and must not get that answer.
     if not any(name == b"expect" for name, _ in scope["headers"]):
         await IncomingBody(receive).discard()
+    code, sent, body = refused(refusal, headers)
+    await send({"type": "http.response.start", "status": code, "headers": sent})
+    await send({"type": "http.response.body", "body": body if scope["method"] != "HEAD" else b""})
+
+
+def refused(
+    refusal: Refusal, headers: tuple[tuple[bytes, bytes], ...] = ()
+) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    """The status, the headers and the body of that answer, the last one on its connection."""
+    answer = status.failure(refusal.code, status.REJECTED, refusal.message)
     length, own = (b"content-length", b"%d" % len(answer.body)), {name for name, _ in headers}
     sent = [*(header for header in answer.headers if header[0] not in own), *headers, length, CLOSE]
-    await send({"type": "http.response.start", "status": answer.status, "headers": sent})
-    await send({"type": "http.response.body", "body": answer.body if scope["method"] != "HEAD" else b""})
+    return answer.status, sent, answer.body
 
 
 class DirectDoor:
-    """The direct way behind `rules` to that of an application. What is refused, and preflights, are left to ASGI."""
+    """The direct way behind `rules` to `direct`, which takes only POST without repeated headers. What the rules refuse
+    is left to ASGI.
+    """
 
     def __init__(self, direct: Direct, rules: OriginRules) -> None:
         self._direct = direct
@@ -80,10 +90,9 @@ class DirectDoor:
         if not self._direct.takes(request):
             return False
         rules = self._rules
-        verdict = rules.judge(
-            request.method.decode("ascii"), request.target.decode("ascii"), "1.1", request.scheme, request.headers
-        )
-        if verdict.refusal is not None or verdict.preflight:
+        path = request.target.decode("ascii")
+        verdict = rules.judge_once("POST", path, "1.1", request.connection.scheme or "http", request.by_name)
+        if verdict.refusal is not None:
             return False
         if rules.shared:
             request.also = _cors(verdict.cors_origin)

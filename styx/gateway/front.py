@@ -26,6 +26,7 @@ from styx.gateway.origin import OriginRules, Refusal
 from styx.gateway.tls import GatewayTls
 from styx.gateway.watched_files import POLL_SECONDS
 from styx.http.asgi import Application, Receive, Scope, Send
+from styx.http.direct import Direct
 
 _ANYWHERE: Final = ("0.0.0.0", "::")
 
@@ -62,6 +63,11 @@ class Served(Protocol):
     draining: bool
 
     @property
+    def direct(self) -> Direct | None:
+        """Its direct way, if it has one."""
+        ...
+
+    @property
     def metrics(self) -> CountsRefusals:
         """It counts them here."""
         ...
@@ -88,8 +94,8 @@ class CountsRefusals(Protocol):
 
 
 class Entrance:
-    """`application` is `gateway` behind a door and, if clients authenticate, a guard; `direct` is its direct way, which
-    there is only without a guard. Raises `ConfigurationError`.
+    """`application` is `gateway` behind a door and, if clients authenticate, a guard; `direct` is its direct way behind
+    the same. Raises `ConfigurationError`.
     """
 
     def __init__(self, gateway: Served, front: Front, rules: OriginRules) -> None:
@@ -100,10 +106,12 @@ class Entrance:
         self._proxies = Proxies(front.trusted_proxies)
         guarded: Application = gateway
         kinds = (gateway.has_events, gateway.has_sql)
+        direct = gateway.direct
         if self._access is not None:
-            guarded = self._access.guard(gateway, self._refused, self._proxies.address_of, *kinds)
+            guard = guarded = self._access.guard(gateway, self._refused, self._proxies.address_of, *kinds)
+            direct = None if direct is None else guard.around(direct)
         self.application: Application = Door(guarded, rules, self._refused)
-        self.direct = DirectDoor(gateway.direct, rules) if self._access is None else None
+        self.direct: Direct | None = None if direct is None else DirectDoor(direct, rules)
 
     @asynccontextmanager
     async def kept_fresh(self) -> AsyncIterator[None]:

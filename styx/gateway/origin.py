@@ -8,7 +8,7 @@ programs other than browsers, which can send any header.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from styx.errors import ConfigurationError
@@ -106,6 +106,12 @@ class OriginRules:
                 if name in said:
                     return Verdict(_repeated(name))
                 said[name] = value
+        return self.judge_once(method, path, http_version, scheme, said)
+
+    def judge_once(
+        self, method: str, path: str, http_version: str, scheme: str, said: Mapping[bytes, bytes]
+    ) -> Verdict:
+        """The same about a request for no page of health, in which no header is repeated."""
         refusal = self._of_host(said.get(b"host"), http_version)
         if refusal is not None:
             return Verdict(refusal)
@@ -128,7 +134,7 @@ class OriginRules:
         )
 
     def _of_browser(
-        self, method: str, path: str, scheme: str, origin: bytes | None, site: bytes | None, said: dict[bytes, bytes]
+        self, method: str, path: str, scheme: str, origin: bytes | None, site: bytes | None, said: Mapping[bytes, bytes]
     ) -> Verdict:
         shared = False
         if origin is not None:
@@ -180,13 +186,13 @@ def _is_own(origin: _Origin | None, host: bytes, scheme: str) -> bool:
     return _with_port(authority, origin.scheme) == origin.authority
 
 
-def _is_visit(method: str, path: str, said: dict[bytes, bytes]) -> bool:
+def _is_visit(method: str, path: str, said: Mapping[bytes, bytes]) -> bool:
     """Whether a person follows a link to a page of this gateway. Other pages cannot read that page's text."""
     opened = said.get(b"sec-fetch-mode") == b"navigate" and said.get(b"sec-fetch-dest") == b"document"
     return opened and method in ("GET", "HEAD") and path in LANDING_PATHS
 
 
-def _of_type(said: dict[bytes, bytes], browser: bool) -> Refusal | None:
+def _of_type(said: Mapping[bytes, bytes], browser: bool) -> Refusal | None:
     sent = said.get(b"content-type")
     if sent == b"application/json":
         return None

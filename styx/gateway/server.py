@@ -22,6 +22,7 @@ from styx.gateway.app import Gateway
 from styx.gateway.engine import Engine
 from styx.gateway.front import Entrance, Front, Served
 from styx.http.asgi import Application
+from styx.http.direct import AroundDirect, Direct
 from styx.http.room import DESCRIPTORS_KEPT, HttpLimits, Room, allow_descriptors
 from styx.http.server import HttpServer, listen_on, url_of
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
@@ -95,7 +96,8 @@ async def serve_application(
     `on_draining()` and drains for `drain_seconds`; a second signal ends the drain. `stop` shuts down without a drain.
     After the drain, a second SIGINT drops the requests in flight; a second SIGTERM changes nothing. Signals are handled
     in the main thread only. `front` decides which requests are taken; by default requests to the address listened on,
-    from the gateway's own pages and from programs. `around` may wrap the whole application.
+    from the gateway's own pages and from programs. `around` may wrap the whole application; what it gives may be an
+    `AroundDirect`.
 
     `listener` is a socket that listens already; it replaces `host` and `port`, and stays open at the end. Connections
     made after `stop` wait on it for another server. Open connections are served for `LINGER_SECONDS` more, and closed
@@ -115,7 +117,7 @@ async def serve_application(
     allow_descriptors(CONNECTIONS_MAX + DESCRIPTORS_KEPT)
     room = Room(HttpLimits(CONNECTIONS_MAX, KEEP_ALIVE_SECONDS), gateway.metrics.refused)
     served = application if around is None else around(application)
-    direct = entrance.direct if around is None else None
+    direct = entrance.direct if around is None else _around(served, entrance.direct)
     server = HttpServer(served, room, KEEP_ALIVE_SECONDS, BACKLOG_MAX, grace_seconds, direct)
     if front.tls is not None:
         server.config.load()  # it would make another TLS context, and never read the files again
@@ -155,6 +157,10 @@ async def serve_application(
             listener.close()
             if on_shutdown is not None:
                 await on_shutdown()
+
+
+def _around(wrapped: Application, direct: Direct | None) -> Direct | None:
+    return wrapped.around(direct) if direct is not None and isinstance(wrapped, AroundDirect) else None
 
 
 @contextlib.contextmanager

@@ -139,7 +139,8 @@ class HttpConnection(HttpToolsProtocol):
         if self._received + self._read_bytes > HEADER_BYTES_MAX and _size(self.url, self.headers) > HEADER_BYTES_MAX:
             self._refusal = _LONG_HEADER
             raise ValueError
-        if self.parser.get_method() in _NOT_SERVED or self.parser.get_http_version() not in _VERSIONS:
+        method, version = self.parser.get_method(), self.parser.get_http_version()
+        if method in _NOT_SERVED or version not in _VERSIONS:
             self._refusal = _NOT_HERE
             raise ValueError
         if self.parser.should_upgrade():
@@ -150,7 +151,7 @@ class HttpConnection(HttpToolsProtocol):
             if self.url[:1] not in _ORIGIN_FORM:
                 self._take_host_of_url()
             self._in_flight += 1
-            if not self._goes_directly():
+            if version != "1.1" or not self._goes_directly(method):
                 self._start_cycle()
         except Exception:
             self._in_flight = before
@@ -161,19 +162,13 @@ class HttpConnection(HttpToolsProtocol):
         self._since = self.loop.time()
         self._received = self._content = 0
 
-    def _goes_directly(self) -> bool:
-        """Whether the request is taken for the direct way; the headers of one to HTTP/1.0 or with `Expect` never are,
-        nor those of a client that does not read its answers.
+    def _goes_directly(self, method: bytes) -> bool:
+        """Whether the request is taken for the direct way. A client that waits for `100 Continue`, or does not read its
+        answers, has none.
         """
-        parser = self.parser
-        if (
-            self._direct is None
-            or self.expect_100_continue
-            or self.flow.write_paused
-            or parser.get_http_version() != "1.1"
-        ):
+        if self._direct is None or self.expect_100_continue or self.flow.write_paused:
             return False
-        request = DirectRequest(self, parser.get_method(), self.url, self.headers, parser.should_keep_alive())
+        request = DirectRequest(self, method, self.url, self.headers, self.parser.should_keep_alive())
         if not self._direct.takes(request):
             return False
         self._arriving, self._parts = request, []

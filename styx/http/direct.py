@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from urllib.parse import unquote
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
@@ -34,14 +35,35 @@ class Direct(Protocol):
         """Serves a request that it takes and that is whole. Calls its `answer` once, now or later."""
 
 
+@runtime_checkable
+class AroundDirect(Protocol):
+    """An application around another one that may also stand around its direct way."""
+
+    def around(self, direct: Direct) -> Direct:
+        """The direct way through it."""
+
+
 class DirectRequest:
     """A request of HTTP/1.1 on its direct way. `also` are headers of its answer besides those of who answers.
 
-    `by_name` has its headers once more, if who takes it has put them there. `cancelled`, if it is set, is called in
-    place of an answer when the server's grace period is over.
+    `by_name` has its headers once more, and `client_is` who has sent it, if who takes it has put them there.
+    `answered` are called with the status and the body of its answer. `cancelled`, if it is set, is called in place of
+    an answer when the server's grace period is over.
     """
 
-    __slots__ = ("also", "body", "by_name", "cancelled", "connection", "headers", "keep_alive", "method", "target")
+    __slots__ = (
+        "also",
+        "answered",
+        "body",
+        "by_name",
+        "cancelled",
+        "client_is",
+        "connection",
+        "headers",
+        "keep_alive",
+        "method",
+        "target",
+    )
 
     def __init__(
         self, connection: HttpConnection, method: bytes, target: bytes, headers: Headers, keep_alive: bool
@@ -54,12 +76,24 @@ class DirectRequest:
         self.body = b""
         self.also: Iterable[tuple[bytes, bytes]] = ()
         self.by_name: dict[bytes, bytes] = {}
+        self.client_is: object = None
+        self.answered: tuple[Callable[[int, bytes], None], ...] = ()
         self.cancelled: Callable[[], None] | None = None
 
-    @property
-    def scheme(self) -> str:
-        """`http` or `https`."""
-        return self.connection.scheme or "http"
+    def scope(self) -> dict[str, Any]:
+        """What ASGI would say of it."""
+        connection, path = self.connection, self.target.decode("ascii")
+        return {
+            "type": "http",
+            "http_version": "1.1",
+            "method": self.method.decode("ascii"),
+            "scheme": connection.scheme,
+            "path": unquote(path),
+            "raw_path": self.target,
+            "query_string": b"",
+            "headers": self.headers,
+            "client": connection.client,
+        }
 
     def answer(self, status: int, headers: Headers, body: bytes) -> None:
         """Sends the answer, which has its length among `headers`, in one write. Never raises.
@@ -69,16 +103,19 @@ class DirectRequest:
         connection = self.connection
         connection.tasks.discard(self)
         try:
-            sent = [*connection.server_state.default_headers, *headers, *self.also]
-            if CLOSE in sent:
-                self.keep_alive = False
-            elif not self.keep_alive:
-                sent.append(CLOSE)
-            if not connection.transport.is_closing():
-                lines = b"".join([b"%b: %b\r\n" % header for header in sent])
-                connection.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[status], lines, body))
+            for told in self.answered:
+                told(status, body)
+            ends = () if self.keep_alive or CLOSE in headers else (CLOSE,)
+            self.keep_alive = self.keep_alive and CLOSE not in headers
+            transport = connection.transport
+            if not transport.is_closing():
+                lines = [STATUS_LINE[status]]
+                for name, value in (*connection.server_state.default_headers, *headers, *self.also, *ends):
+                    lines += (name, b": ", value, b"\r\n")
+                lines += (b"\r\n", body)
+                transport.write(b"".join(lines))
                 if not self.keep_alive:
-                    connection.transport.close()
+                    transport.close()
             connection.on_response_complete()
         except Exception:  # noqa: BLE001 - logged; the caller may be an engine in the middle of its work
             _log.exception("an answer could not be sent")

@@ -81,6 +81,7 @@ class SqlApplication:
         metrics_of: Callable[[], str],
     ) -> None:
         self.draining = False
+        self.direct = None
         self._service = service
         self._most = most
         self._note = note

@@ -25,6 +25,8 @@ from styx.worker.worker import Worker
 
 QUEUE_BYTES_MAX: Final = 16 * 1024 * 1024
 """Bytes of the epochs that wait to be checked."""
+TAKE_BYTES_MAX: Final = 256 * 1024
+"""Bytes of the epochs that leave the queue at once."""
 ENTITIES_MAX: Final = 100_000
 STATE_BYTES_MAX: Final = 64 * 1024 * 1024
 """Bytes of state that is copied for the checker; with more state, nothing is checked."""
@@ -115,17 +117,21 @@ class Feed:
 
     # Other threads -----------------------------------------------------------------------------------------
 
-    def take(self) -> bytes | None:
-        """The next message for the checker, None after `stop`; blocks."""
+    def take(self, bytes_max: int = TAKE_BYTES_MAX) -> list[bytes] | None:
+        """The next messages for the checker, at least one and no more than so many bytes; None after `stop`. Blocks."""
         with self._changed:
             while not self._queue and not self._stopped:
                 self._changed.wait()
             if not self._queue:
                 return None
-            data = self._queue.popleft()
-            self._bytes -= len(data)
-            self._under_way += 1
-            return data
+            taken = [self._queue.popleft()]
+            n_bytes = len(taken[0])
+            while self._queue and n_bytes + len(self._queue[0]) <= bytes_max:
+                taken.append(self._queue.popleft())
+                n_bytes += len(taken[-1])
+            self._bytes -= n_bytes
+            self._under_way += len(taken)
+            return taken
 
     def checked(self) -> None:
         """Notes that the checker has checked a message."""

@@ -89,9 +89,9 @@ to_checker = msgspec.msgpack.Decoder(ToChecker).decode
 from_checker = msgspec.msgpack.Decoder(FromChecker).decode
 
 
-def write(file: BinaryIO, data: bytes) -> None:
-    """Writes one message; blocks."""
-    file.write(len(data).to_bytes(LENGTH_BYTES, "big") + data)
+def write(file: BinaryIO, *messages: bytes) -> None:
+    """Writes the messages at once; blocks."""
+    file.write(b"".join([len(data).to_bytes(LENGTH_BYTES, "big") + data for data in messages]))
     file.flush()
 
 

@@ -11,6 +11,7 @@ import secrets
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 FINISH_SECONDS_MAX: Final = 2.0
 """The time that the end of an engine gives to the transactions that are not checked yet."""
+GATHER_SECONDS: Final = 0.02
+"""The time for which epochs gather before they are sent to the checker."""
 TOLD_TYPE: Final = "NotDeterministic"
 _HINT: Final = (
     "a function must not depend on global state, random, the clock or the order of a set, but on ctx and its arguments"
@@ -100,11 +103,13 @@ class _Process:
     def _send(self) -> None:
         pipe = self._process.stdin
         assert pipe is not None
-        while (data := self._feed.take()) is not None:
+        while (messages := self._feed.take()) is not None:
             try:
-                write(pipe, data)  # type: ignore[arg-type]
+                write(pipe, *messages)  # type: ignore[arg-type]
             except (BrokenPipeError, ValueError):
                 return
+            # Each time that this thread runs, the engine's waits for the interpreter.
+            time.sleep(GATHER_SECONDS)
 
     def _hear(self) -> None:
         pipe = self._process.stdout

@@ -20,9 +20,10 @@ from styx.gateway.auth.api_keys import KeyRing
 from styx.gateway.auth.identity import IDENTITY, INVALID, UNPROVED, CannotTell, Identity, NotProved, UnknownKey
 from styx.gateway.auth.limits import TOO_MANY_FAILED, FailedAttempts, Limits
 from styx.gateway.auth.policy import PUBLISH, SEE, Policy, action_of
-from styx.gateway.door import OnRefusal, refuse
+from styx.gateway.door import OnRefusal, refuse, refused
 from styx.gateway.origin import HEALTH_PATHS, Refusal
 from styx.http.asgi import Application, Receive, Scope, Send
+from styx.http.direct import Direct, DirectRequest
 
 if TYPE_CHECKING:
     from styx.gateway.auth.tokens import Tokens
@@ -118,12 +119,10 @@ class Guard:
             await self._refuse(Refusal("internal", "the gateway failed; nothing was run"), scope, receive, send)
             return
         scope[IDENTITY] = identity
-        if self.policy is not None:
-            action = action_of(scope, self._has_events, self._has_sql)
-            if not self.policy.allows(identity, action):
-                what = "this" if action is None else str(action)
-                await self._refuse(Refusal("forbidden", f"{identity.name} may not {what}"), scope, receive, send)
-                return
+        forbidden = self._forbidden(identity, scope)
+        if forbidden is not None:
+            await self._refuse(forbidden, scope, receive, send)
+            return
         exceeded = self._limits.enter(identity, time.monotonic())
         if exceeded is not None:
             await self._refuse_for_now(exceeded.what, exceeded.retry_s, scope, receive, send)
@@ -132,6 +131,42 @@ class Guard:
             await self._application(scope, receive, send)
         finally:
             self._limits.leave(identity)
+
+    def around(self, direct: Direct) -> Direct:
+        """The direct way to `direct` behind this guard. What the guard refuses by its credential or by a rule, and what
+        needs signing keys that are not here, is left to ASGI.
+        """
+        return _DirectGuard(self, direct)
+
+    def identity_at_once(self, request: DirectRequest) -> Identity | None:
+        """Who has sent a request that may be served, as far as that is known without waiting."""
+        try:
+            identity = self._verifier.identify(credential_in(request.headers), time.time())
+        except Exception:  # noqa: BLE001 - looked at again behind ASGI, where it is told
+            return None
+        if self.policy is not None and self._forbidden(identity, request.scope()) is not None:
+            return None
+        return identity
+
+    def serve(self, request: DirectRequest, identity: Identity, direct: Direct) -> None:
+        """Serves it within the limits of `identity`."""
+        exceeded = self._limits.enter(identity, time.monotonic())
+        if exceeded is not None:
+            refusal, headers = _for_now(exceeded.what, exceeded.retry_s)
+            self._on_refusal({**request.scope(), IDENTITY: identity}, refusal)
+            request.answer(*refused(refusal, headers))
+            return
+        request.answered += (lambda _, __: self._limits.leave(identity),)
+        direct.serve(request)
+
+    def _forbidden(self, identity: Identity, scope: Scope) -> Refusal | None:
+        if self.policy is None:
+            return None
+        action = action_of(scope, self._has_events, self._has_sql)
+        if self.policy.allows(identity, action):
+            return None
+        what = "this" if action is None else str(action)
+        return Refusal("forbidden", f"{identity.name} may not {what}")
 
     def _is_webhook(self, scope: Scope) -> bool:
         action = action_of(scope)
@@ -157,8 +192,8 @@ class Guard:
         await self._refuse(Refusal("unauthenticated", str(error)), scope, receive, send, _challenges(scope, error))
 
     async def _refuse_for_now(self, why: str, retry_s: int, scope: Scope, receive: Receive, send: Send) -> None:
-        later = (b"retry-after", b"%d" % retry_s)
-        await self._refuse(Refusal("rate_limited", f"{why}; try again in {retry_s} s"), scope, receive, send, (later,))
+        refusal, headers = _for_now(why, retry_s)
+        await self._refuse(refusal, scope, receive, send, headers)
 
     async def _refuse(
         self,
@@ -170,6 +205,27 @@ class Guard:
     ) -> None:
         self._on_refusal(scope, refusal)
         await refuse(refusal, receive, send, scope, headers)
+
+
+class _DirectGuard:
+    def __init__(self, guard: Guard, direct: Direct) -> None:
+        self._guard = guard
+        self._direct = direct
+
+    def takes(self, request: DirectRequest) -> bool:
+        if not self._direct.takes(request):
+            return False
+        request.client_is = self._guard.identity_at_once(request)
+        return request.client_is is not None
+
+    def serve(self, request: DirectRequest) -> None:
+        assert isinstance(request.client_is, Identity), "it was taken"
+        self._guard.serve(request, request.client_is, self._direct)
+
+
+def _for_now(why: str, retry_s: int) -> tuple[Refusal, tuple[tuple[bytes, bytes], ...]]:
+    later = (b"retry-after", b"%d" % retry_s)
+    return Refusal("rate_limited", f"{why}; try again in {retry_s} s"), (later,)
 
 
 def _challenges(scope: Scope, error: NotProved) -> tuple[tuple[bytes, bytes], ...]:

@@ -29,8 +29,7 @@ def feed() -> Feed:
 
 
 def taken(feed: Feed) -> object:
-    data = feed.take()
-    assert data is not None
+    (data,) = feed.take(0) or ()
     feed.checked()
     return to_checker(data)
 
@@ -86,3 +85,17 @@ def test_the_end(feed: Feed) -> None:
     feed.give_state([slot(1)], 0)
     assert feed.waiting == 0
     feed.wait_until_checked(300)
+
+
+def test_what_waits_leaves_together_up_to_a_limit(feed: Feed) -> None:
+    for number in range(3):
+        feed.ended.append(ended(bytes(100)))
+        feed.close(number, [])
+    first = feed.take(0) or []
+    assert [len(first), feed.waiting] == [1, 4]
+    size = len(feed._queue[0])
+    assert len(feed.take(2 * size) or []) == 2
+    assert len(feed.take() or []) == 1
+    for _ in range(4):
+        feed.checked()
+    assert (feed.waiting, feed._bytes) == (0, 0)
