@@ -11,9 +11,10 @@ from typing import Final
 import msgspec
 
 from styx.model.limits import Limits
+from styx.protocol.changes import ChangesGiven, FollowAsked, FollowLeft, FollowOver, FollowTaken
 from styx.protocol.frames import Frame
 from styx.protocol.messages import ToCoordinator, ToWorker
-from styx.protocol.reads import BetweenWorkers, FromGateway, ReadAnswered
+from styx.protocol.reads import BetweenWorkers, ReadAnswered, ReadAsked, ReadDropped
 
 WORKER: Final = "worker"
 COORDINATOR: Final = "coordinator"
@@ -195,6 +196,8 @@ CoordinatorHears = (
 GatewayHears = Serve | Code | Owners
 OperatorHears = Answer
 PeerHears = Frame | BetweenWorkers
+FromGateway = ReadAsked | ReadDropped | FollowAsked | FollowLeft | FollowTaken
+FromWorker = ReadAnswered | ChangesGiven | FollowOver
 
 encode = msgspec.msgpack.Encoder().encode
 worker_hears: msgspec.msgpack.Decoder[WorkerHears] = msgspec.msgpack.Decoder(WorkerHears)
@@ -203,8 +206,8 @@ gateway_hears: msgspec.msgpack.Decoder[GatewayHears] = msgspec.msgpack.Decoder(G
 peer_hears: msgspec.msgpack.Decoder[PeerHears] = msgspec.msgpack.Decoder(PeerHears)
 """A worker of another one, over their connection."""
 reads_hears: msgspec.msgpack.Decoder[FromGateway] = msgspec.msgpack.Decoder(FromGateway)
-"""A worker of a gateway, over a connection that takes nothing but reads."""
-answers_hears: msgspec.msgpack.Decoder[ReadAnswered] = msgspec.msgpack.Decoder(ReadAnswered)
+"""A worker of a gateway, over a connection that takes nothing but reads, and followers of changes."""
+answers_hears: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
 """A gateway of a worker, over the same connection."""
 operator_hears: msgspec.msgpack.Decoder[OperatorHears] = msgspec.msgpack.Decoder(OperatorHears)
 

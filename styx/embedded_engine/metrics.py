@@ -132,6 +132,10 @@ def _reads(engine: EmbeddedEngine) -> Iterator[_Metric]:
     yield _gauge(*families.VERSION_EPOCHS, versions.epochs)
     yield _gauge(*families.VERSION_STATES, versions.n_images)
     yield _gauge(*families.VERSION_BYTES, versions.n_bytes)
+    followers = engine.changes.followers
+    yield _gauge(*families.FOLLOWERS, len(followers))
+    yield _gauge(*families.CHANGE_LOG_BYTES, followers.backlog_bytes)
+    yield _counter(*families.FOLLOWERS_DROPPED, followers.dropped)
 
 
 def _durability(engine: EmbeddedEngine) -> Iterator[_Metric]:

@@ -41,6 +41,11 @@ READS_STALE: Final = Family("styx_reads_stale_total", "Reads refused because the
 VERSION_EPOCHS: Final = Family("styx_version_epochs", "Epochs whose overwritten states are kept for reads.")
 VERSION_STATES: Final = Family("styx_version_states", "Overwritten states that are kept for reads.")
 VERSION_BYTES: Final = Family("styx_version_bytes", "Bytes of these states, and of their keys about.")
+FOLLOWERS: Final = Family("styx_change_followers", "Followers of the changes of epochs here.")
+FOLLOWERS_DROPPED: Final = Family(
+    "styx_change_followers_dropped_total", "Followers that wanted changes which were not kept any more."
+)
+CHANGE_LOG_BYTES: Final = Family("styx_change_log_bytes", "Bytes of the changes that are kept for followers.")
 EPOCHS: Final = Family("styx_epochs_total", "Epochs ended since the start, replayed ones included.")
 POISON: Final = Family("styx_poison_records_total", "Request records skipped as undecodable.")
 UNFINISHED: Final = Family("styx_unfinished", "Transactions in an epoch, carried, or waiting for an external call.")

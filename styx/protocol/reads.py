@@ -123,10 +123,7 @@ class ReadDropped(msgspec.Struct, array_like=True, tag=2, frozen=True, gc=False)
     id: int
 
 
-FromGateway = ReadAsked | ReadDropped
-
-
-class ReadAnswered(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class ReadAnswered(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
     """Worker to gateway: how the read has ended, at the end of which epoch; -1 if it has read nothing."""
 
     id: int

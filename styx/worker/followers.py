@@ -4,7 +4,8 @@ worker: its host tells it who follows, and carries on what it gives.
 A follower gets the changes of each closed epoch once, in order, and is told how far they go when an epoch has none. It
 may have a few messages that it has not said to have taken; meanwhile what comes stays in the log of the worker, which
 all followers share. Nobody waits for one: when the log has dropped what it is to get next, it is dropped with
-`SnapshotTooOld`. It belongs to one generation: when that ends, it is told to ask again, behind the last epoch it has.
+`SnapshotTooOld`. It belongs to one generation: when that ends, it gets what the generation has closed, and is told to
+ask again, behind the last epoch it has.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _UNAVAILABLE: Final = "unavailable"
 _AHEAD_MAX: Final = 1
 """An epoch may be known elsewhere before it has begun here: that of a worker that is one ahead."""
 
-_Cut = dict[tuple[int, str, str | None], tuple[int, list[EpochChanges]]]
+_Cut = dict[tuple[ChangeLog, int, str, str | None], tuple[int, list[EpochChanges]]]
 
 
 class Followed(NamedTuple):
@@ -51,12 +52,15 @@ class FollowEnded(NamedTuple):
 
 
 class _Follower:
-    """`after`: it has all up to the end of this epoch. `begun`: it was told where it begins. `untaken`: messages."""
+    """`after`: it has all up to the end of this epoch. `begun`: it was told where it begins. `untaken`: messages. `log`
+    is that of its generation.
+    """
 
-    __slots__ = ("after", "begun", "id", "operator", "table", "untaken")
+    __slots__ = ("after", "begun", "id", "log", "operator", "table", "untaken")
 
-    def __init__(self, its_id: Any, operator: str, table: str | None, after: int) -> None:
+    def __init__(self, its_id: Any, log: ChangeLog, operator: str, table: str | None, after: int) -> None:
         self.id = its_id
+        self.log = log
         self.operator = operator
         self.table = table
         self.after = after
@@ -100,10 +104,9 @@ class Followers:
             text = f"{FOLLOWERS_MAX} follow the changes here; try again soon"
             self._ended.append(FollowEnded(its_id, "overloaded", "RequestRejected", text))
             return
-        self._by_id[its_id] = _Follower(its_id, operator, table, after)
         worker, generation = self._worker, self._generation
-        if generation.changes is None:
-            generation.follow(last_closed(worker), is_committing(worker))
+        log = generation.changes or generation.follow(last_closed(worker), is_committing(worker))
+        self._by_id[its_id] = _Follower(its_id, log, operator, table, after)
         self._count()
 
     def leave(self, its_id: Any) -> None:
@@ -125,16 +128,23 @@ class Followers:
     def _count(self) -> None:
         log = self._generation.changes
         if log is not None:
-            log.followers = len(self._by_id)
+            log.followers = sum([follower.log is log for follower in self._by_id.values()])
         self._told = (-1, True)
 
     def _go_with_generation(self) -> None:
-        """Whoever followed an older generation asks again: its workers have other slots."""
+        """Whoever follows the generation that has ended gets the rest of it. Its workers have other slots now, so then
+        it asks again; who has not got so far when the next one ends asks at once.
+        """
         generation = self._worker.generation_data
         if generation is not self._generation:
-            self._generation = generation
+            before, self._generation = self._generation.changes, generation
             for follower in list(self._by_id.values()):
-                self._end(follower, _UNAVAILABLE, "NotSent", "the worker has begun a new generation: ask again")
+                if follower.log is not before:
+                    self._ask_again(follower)
+            self._told = (-1, True)
+
+    def _ask_again(self, follower: _Follower) -> None:
+        self._end(follower, _UNAVAILABLE, "NotSent", "the worker has begun a new generation: ask again")
 
     # What they get -----------------------------------------------------------------------------------------
 
@@ -148,22 +158,25 @@ class Followers:
         log = self._worker.generation_data.changes
         if self._worker.generation_data is not self._generation:
             return True
-        return log is not None and log.begun is not None and (self._told[1] or log.last != self._told[0])
+        if log is None or log.begun is None:
+            return self._told[1] and any(follower.log is not log for follower in self._by_id.values())
+        return self._told[1] or log.last != self._told[0]
 
     def run(self) -> list[Followed | FollowEnded]:
         """What there is for everybody now, one message each at most."""
         self._go_with_generation()
         given: list[Followed | FollowEnded] = []
-        log = self._generation.changes
-        if log is not None and log.begun is not None:
-            cut: _Cut = {}
-            more = False
-            for follower in list(self._by_id.values()):
-                found = self._next(follower, log, log.begun, cut)
-                if found is not None:
-                    given.append(found)
-                    more = more or (follower.after < log.last and follower.untaken < UNTAKEN_MAX)
-            self._told = (log.last, more)
+        now, more = self._generation.changes, False
+        cut: _Cut = {}
+        for follower in list(self._by_id.values()):
+            log = follower.log
+            found = None if log.begun is None else self._next(follower, log, log.begun, cut)
+            if found is not None:
+                given.append(found)
+                more = more or log is not now or (follower.after < log.last and follower.untaken < UNTAKEN_MAX)
+            elif log is not now and (log.begun is None or follower.after >= log.last) and follower.id in self._by_id:
+                self._ask_again(follower)
+        self._told = (-1 if now is None else now.last, more)
         ended, self._ended = self._ended, []
         return [*given, *ended]
 
@@ -178,7 +191,7 @@ class Followers:
             return Followed(follower.id, follower.after, [])
         if follower.after >= log.last or follower.untaken >= UNTAKEN_MAX:
             return None
-        wanted = (follower.after, follower.operator, follower.table)
+        wanted = (log, follower.after, follower.operator, follower.table)
         known = cut.get(wanted)
         if known is None:
             through, epochs = log.behind(follower.after, MESSAGE_BYTES)

@@ -103,8 +103,8 @@ class Generation:
             memory = self.memories[index] = memory_of(state, self.limits)
             self.intake.add_slot(index, part.next_offset, part.pending, part.passed_over, memory, state)
         self.executor.slots = self.slots
-        if self.plans and self.changes is None:
-            # Somebody may have followed what a lost worker did in these epochs, and soon ask how it went on.
+        if self.epoch >= 0 and self.changes is None:
+            # Somebody may have followed the workers of the generation before, and soon asks how it goes on.
             self.changes = ChangeLog()
         if self.changes is not None:
             self.changes.begin(self.keep_versions(self.epoch), self.epoch)
@@ -130,18 +130,19 @@ class Generation:
         assert oldest is not None
         return oldest
 
-    def follow(self, closed: int, committing: bool) -> None:
-        """Somebody follows the changes: those of all epochs behind the last one that has `closed`, and of those before
+    def follow(self, closed: int, committing: bool) -> ChangeLog:
+        """The log for somebody who follows: of all epochs behind the last one that has `closed`, and of those before
         that the versions have. `committing`: the next epoch has begun to commit. Before the state is loaded it is
         enough that there is a log.
         """
         log = self.changes = ChangeLog()
         if not self.slots:
-            return
+            return log
         begun = self.keep_versions(closed + committing)
         log.begin(begun, closed)
         for epoch in range(begun + 1, closed + 1):
             log.add(changes_of(self.slots, self.versions, epoch))
+        return log
 
     def closed(self) -> list[Effect]:
         """The open epoch has closed."""

@@ -14,8 +14,9 @@ import msgspec
 from styx import messages
 from styx.cluster import wire
 from styx.deployment import claim, package_format
+from styx.model import changes as epoch_changes
 from styx.model import limits
-from styx.protocol import frames, manifest, reads
+from styx.protocol import changes, frames, manifest, reads
 from styx.protocol import messages as protocol
 from styx.schema import description, state_findings
 from styx.sequencer import epoch_record
@@ -27,10 +28,10 @@ T = TypeVar("T")
 
 MODULES = (
     *(wire, protocol, manifest, frames, reads, handshake, limits),
-    *(messages, epoch_record, claim, description, package_format, state_findings),
+    *(changes, epoch_changes, messages, epoch_record, claim, description, package_format, state_findings),
 )
 FORMATS = (snapshot_object.MAGIC, snapshot_manifest._MAGIC, package_format.MAGIC)
-DIGESTS = {4: "968e9d1a1f545c5d481cf6b4"}
+DIGESTS = {4: "f4fa0f675d963a5ecd8cb6f8"}
 """Of `text()`, for the present version. Older ones need not stay."""
 _MODULE = re.compile(r"\bstyx(\.\w+)*\.(?=[A-Z])")
 """Where a class stands, which no process reads."""

@@ -7,9 +7,9 @@ from typing import get_args
 import msgspec
 
 from styx.cluster import wire
-from styx.protocol import frames, messages, reads
+from styx.protocol import changes, frames, messages, reads
 from styx.protocol.frames import WorkerMessage
-from styx.protocol.reads import FromGateway, PartEnded
+from styx.protocol.reads import PartEnded
 
 HEARD = {
     "worker": wire.WorkerHears,
@@ -17,12 +17,13 @@ HEARD = {
     "gateway": wire.GatewayHears,
     "operator": wire.OperatorHears,
     "peer": wire.PeerHears,
-    "worker that is asked to read": FromGateway,
+    "worker that is asked to read": wire.FromGateway,
+    "gateway that has asked": wire.FromWorker,
 }
 
 
 def test_each_message_is_heard_by_somebody() -> None:
-    modules = (wire, messages, frames, reads)
+    modules = (wire, messages, frames, reads, changes)
     tagged = {each for module in modules for each in vars(module).values() if _is_message(each)}
     within = {*get_args(WorkerMessage), *get_args(PartEnded)}
     assert tagged == within | {each for hears in HEARD.values() for each in get_args(hears) or (hears,)}

@@ -328,6 +328,42 @@ def test_a_generation_ends_what_followed_it_and_the_next_one_has_all_from_its_be
     assert before.epochs == first.epochs
 
 
+def test_a_follower_gets_what_its_generation_has_closed_before_it_is_told_to_ask_again() -> None:
+    """A change of generations that was planned begins on a snapshot, and runs no epoch again."""
+    pair = Pair()
+    feed = Followers(pair.workers[0])
+    slow = Follower(feed, 1)
+    run(feed, slow)
+    for epoch in range(3):
+        pair.put(0, epoch)
+        pair.join(epoch)
+        pair.close(epoch)
+    pair.begin(2)
+    run(feed, slow)
+    assert [epoch.epoch for epoch in slow.epochs] == [0, 1, 2]
+    assert slow.through == 2
+    assert slow.ended is not None
+    assert slow.ended.code == "unavailable"
+    assert len(feed) == 0
+
+
+def test_who_does_not_take_what_a_generation_has_closed_asks_again_when_the_next_one_ends() -> None:
+    pair = Pair()
+    feed = Followers(pair.workers[0])
+    feed.follow(1, "", None, FROM_NOW)
+    for epoch in range(followers.UNTAKEN_MAX + 2):
+        pair.put(0, epoch)
+        pair.join(epoch)
+        pair.close(epoch)
+        feed.run()
+    pair.begin(2)
+    assert not any(isinstance(given, FollowEnded) for given in feed.run())
+    pair.begin(3)
+    [ended] = feed.run()
+    assert isinstance(ended, FollowEnded)
+    assert ended.code == "unavailable"
+
+
 def test_who_follows_while_the_state_is_loaded_has_all_behind_it() -> None:
     pair = Pair()
     worker = pair.workers[0]

@@ -20,6 +20,7 @@ from prometheus_client.core import Metric
 
 from styx.client.kafka.events import KafkaEvents
 from styx.client.kafka.requester import RequestCounters, Requester
+from styx.cluster.gateway.changes import ClusterChanges
 from styx.cluster.gateway.reads import ClusterReads
 from styx.cluster.reaching import reach_coordinator
 from styx.cluster.wire import GATEWAY, INGEST_FACT, Code, Deployment, Owners, Serve, gateway_hears
@@ -84,6 +85,7 @@ class GatewayProcess:
             facts={} if serves else {INGEST_FACT: ""},
         )
         self._reads = ClusterReads(security, self._hello, lambda: self.limits)
+        self.changes = ClusterChanges(self._reads)
         self._deployment: Deployment | None = None
         self.maker: RequestMaker
         self._requester: Requester | None = None

@@ -35,7 +35,7 @@ class WorkerCounters:
     seconds. `fenced` counts how often the log refused this worker as outdated. `events` and `event_bytes` count what
     was appended to the logs of events, by name, and `event_differences` those that a replay emitted otherwise. `reads`
     counts those outside the log that gateways have asked for, by freshness, and `reads_too_old` those whose epoch was
-    not kept any more.
+    not kept any more; `followers_dropped` followers of changes for which these were not kept.
     """
 
     committed: int = 0
@@ -62,6 +62,7 @@ class WorkerCounters:
     event_differences: int = 0
     reads: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*LEVELS, AT), 0))
     reads_too_old: int = 0
+    followers_dropped: int = 0
 
     def stored(self, parts: list[SlotPart] | None, seconds: float) -> None:
         """Counts the worker's parts of a snapshot, which were stored in `seconds`, or (None) abandoned."""
@@ -151,6 +152,10 @@ def _reads(process: WorkerProcess) -> Iterator[Metric]:
     yield gauge(*families.VERSION_EPOCHS, 0 if versions is None else versions.epochs)
     yield gauge(*families.VERSION_STATES, 0 if versions is None else versions.n_images)
     yield gauge(*families.VERSION_BYTES, 0 if versions is None else versions.n_bytes)
+    followers = None if process.session is None else process.session.reads.following.followers
+    yield gauge(*families.FOLLOWERS, 0 if followers is None else len(followers))
+    yield gauge(*families.CHANGE_LOG_BYTES, 0 if followers is None else followers.backlog_bytes)
+    yield counter(*families.FOLLOWERS_DROPPED, counts.followers_dropped)
 
 
 def _storage(process: WorkerProcess) -> Iterator[Metric]:

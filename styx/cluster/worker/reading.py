@@ -1,7 +1,7 @@
 """Reads outside the log on a worker process: the connections of gateways, and the slice of reads in each pass.
 
-A gateway's connection takes reads and nothing else. A gateway that does not read its answers is cut off, and asks again
-over a new connection: it never holds up the worker.
+A gateway's connection takes reads, and followers of changes. A gateway that does not read its answers is cut off, and
+asks again over a new connection: it never holds up the worker.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from functools import partial
 from itertools import count
 from typing import Final
 
-from styx.cluster.wire import GATEWAY, encode, reads_hears
+from styx.cluster.wire import GATEWAY, FromWorker, encode, reads_hears
+from styx.cluster.worker.following import WorkerFollowers
 from styx.cluster.worker.metrics import WorkerCounters
 from styx.cluster.worker.peers import PING_SECONDS, Peers
 from styx.host.alarm import wall_clock_us
 from styx.model.freshness import AT, LATEST, SESSION, STRICT
 from styx.model.limits import MIB
-from styx.protocol.reads import READ_NUMBERS, BetweenWorkers, ReadAsked
+from styx.protocol.reads import READ_NUMBERS, BetweenWorkers, ReadAsked, ReadDropped
 from styx.reports.function_reports import FunctionReports
 from styx.transport import Connection
 from styx.worker.events import EpochWanted
@@ -47,11 +48,12 @@ class WorkerReads:
         silence_seconds: float,
     ) -> None:
         self.exchange = ReadExchange(worker)
+        self.following = WorkerFollowers(worker, self._send)
         self._worker = worker
         self._peers = peers
         self._reports = reports
         self._counters = counters
-        self._too_old = 0
+        self._too_old = self._dropped = 0
         self._give = give
         self._wake = wake
         self._silence_seconds = silence_seconds
@@ -77,7 +79,7 @@ class WorkerReads:
         """Ends all connections."""
         clients, self._clients = self._clients, {}
         for client, connection in clients.items():
-            self.exchange.client_gone(client)
+            self._forget(client)
             connection.abort("the worker registers anew")
 
     def _hear(self, client: int, connection: Connection, payloads: list[bytes]) -> None:
@@ -91,14 +93,20 @@ class WorkerReads:
                     message = self._not_older(message, message.staleness_s)
                 number = READ_NUMBERS + secrets.randbelow(READ_NUMBERS)
                 self.exchange.asked(client, message, number, wall_clock_us())
-            else:
+            elif isinstance(message, ReadDropped):
                 self.exchange.dropped(client, message.id)
+            else:
+                self.following.hear(client, message)
         self._wake()
 
     def _gone(self, client: int, connection: Connection, reason: str) -> None:
         if self._clients.pop(client, None) is not None:
-            self.exchange.client_gone(client)
+            self._forget(client)
             self._wake()
+
+    def _forget(self, client: int) -> None:
+        self.exchange.client_gone(client)
+        self.following.client_gone(client)
 
     # How old the state is ------------------------------------------------------------------------------------
 
@@ -137,13 +145,19 @@ class WorkerReads:
 
     def run(self) -> bool:
         """Runs a slice, in a pass, behind the steps of the protocol; whether there is more to run."""
+        more = self._run_reads() | self.following.run()
+        self._counters.followers_dropped += self.following.followers.dropped - self._dropped
+        self._dropped = self.following.followers.dropped
+        return more
+
+    def _run_reads(self) -> bool:
         exchange = self.exchange
         if not exchange.under_way and not exchange.runnable:
             return False
         if exchange.runnable:
             for sent in exchange.run(self._worker.limits.slice_invocations):
                 if isinstance(sent, ToClient):
-                    self._answer(sent)
+                    self._send(sent.client, sent.answer)
                 else:
                     self._peers.send(sent.peer, encode(sent.message))
             self._counters.reads_too_old += exchange.reads.too_old - self._too_old
@@ -155,14 +169,14 @@ class WorkerReads:
             self._give(wanted)
         return exchange.runnable
 
-    def _answer(self, sent: ToClient) -> None:
-        connection = self._clients.get(sent.client)
+    def _send(self, client: int, message: FromWorker) -> None:
+        connection = self._clients.get(client)
         if connection is None:
             return
         if connection.unsent_bytes > UNSENT_BYTES_MAX:
             connection.abort(f"it does not read: over {UNSENT_BYTES_MAX} bytes of answers wait")
             return
-        connection.send(encode(sent.answer))
+        connection.send(encode(message))
 
 
 def _freshness(message: ReadAsked) -> str:

@@ -60,6 +60,7 @@ class FakeWorker:
             if isinstance(message, ReadDropped):
                 self.dropped.append(message.id)
                 continue
+            assert isinstance(message, ReadAsked)
             self.asked.append(message)
             if self.ends:
                 connection.send(encode(ReadAnswered(message.id, 17, self.ends.pop(0))))

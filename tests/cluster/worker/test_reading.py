@@ -15,6 +15,8 @@ from styx.cluster.worker import reading
 from styx.cluster.worker.metrics import WorkerCounters
 from styx.cluster.worker.reading import WorkerReads
 from styx.messages import Request, encode_request
+from styx.model.changes import FROM_NOW
+from styx.protocol.changes import ChangesGiven, FollowAsked, FollowLeft, FollowOver, FollowTaken
 from styx.protocol.reads import PartReturned, ReadAnswered, ReadAsked, ReadDropped
 from styx.testing.patience import PATIENCE_SECONDS
 from styx.transport import Connection, Hello, Listener, Security, dial, listen
@@ -43,6 +45,7 @@ class Serving:
         worker = self.pair.workers[0]
         self.reads = WorkerReads(worker, peers, reports, self.counters, self.wanted.append, self._wake, 30.0)
         self.answers: list[ReadAnswered] = []
+        self.followed: list[ChangesGiven | FollowOver] = []
         self.listener: Listener
         self.gateway: Connection
 
@@ -62,7 +65,12 @@ class Serving:
         return connection
 
     def _hear(self, _: Connection, payloads: list[bytes]) -> None:
-        self.answers += map(answers_hears.decode, payloads)
+        for payload in payloads:
+            answer = answers_hears.decode(payload)
+            if isinstance(answer, ReadAnswered):
+                self.answers.append(answer)
+            else:
+                self.followed.append(answer)
 
     def ask(self, its_id: int, **wanted: Any) -> None:
         request = encode_request(Request("", "account", KEYS[0], "value", msgspec.msgpack.encode([])))
@@ -103,6 +111,37 @@ async def test_nothing_is_left_of_a_gateway_that_is_gone(serving: Serving) -> No
     serving.gateway.abort()
     await until(lambda: serving.reads.exchange.under_way == 0)
     assert not serving.answers
+
+
+async def test_changes_are_followed_over_the_same_connection(serving: Serving) -> None:
+    serving.gateway.send(encode(FollowAsked(5, 1, "account", None, FROM_NOW)))
+    await until(lambda: bool(serving.followed))
+    assert serving.followed == [ChangesGiven(5, -1, [])]
+    written(serving.pair, 0, 3, 4)
+    serving.reads.run()
+    await until(lambda: len(serving.followed) == 2)
+    given = serving.followed[1]
+    assert isinstance(given, ChangesGiven)
+    assert (given.id, given.through) == (5, 0)
+    [[table]] = [epoch.tables for epoch in given.epochs]
+    assert (table.slot, table.name, table.keys) == (0, "account", [KEYS[0]])
+    serving.gateway.send(encode(FollowTaken(5, 1)))
+    serving.gateway.send(encode(FollowLeft(5)))
+    await until(lambda: not len(serving.reads.following.followers))
+
+
+async def test_a_follower_of_another_generation_asks_again(serving: Serving) -> None:
+    for generation in (0, 2):
+        serving.gateway.send(encode(FollowAsked(generation, generation, "account", None, FROM_NOW)))
+    await until(lambda: len(serving.followed) == 2)
+    assert {each.code for each in serving.followed if isinstance(each, FollowOver)} == {"unavailable"}
+
+
+async def test_no_follower_is_left_of_a_gateway_that_is_gone(serving: Serving) -> None:
+    serving.gateway.send(encode(FollowAsked(5, 1, "account", None, FROM_NOW)))
+    await until(lambda: len(serving.reads.following.followers) == 1)
+    serving.gateway.abort()
+    await until(lambda: not len(serving.reads.following.followers))
 
 
 async def test_a_gateway_says_nothing_but_reads(serving: Serving) -> None:
