@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from styx.replica.process import ReplicaProcess
     from styx.schema.description import AppDescription
 
+MIB: Final = 2**20
 PORT_DEFAULT: Final = 8090
 DRAIN_SECONDS_MAX: Final = 3_600.0
 FILES_SHARE: Final = 2
@@ -149,14 +150,18 @@ def replica(
     tokens = () if secret is None else tokens_for(http_host, secret, os.environ)
     before = front_of(front or FrontOptions(), host)
     facts = FactsAddress(http_host, http_port, tokens)
-    run_process(
-        name or default_name(),
-        serve_replica(lambda: _process(follow, limits, secret), host, port, facts, before, drain),
-    )
+    open_place, schema_of = _open(follow, secret), _schema_of(follow)
+
+    def make() -> ReplicaProcess:
+        return _process(open_place, schema_of, limits)
+
+    run_process(name or default_name(), serve_replica(make, host, port, facts, before, drain))
 
 
-def _process(follow: FollowOptions, limits: ReplicaLimits, secret: bytes | None) -> ReplicaProcess:
-    """To be called on an event loop. Raises `ConfigurationError`."""
+def _process(
+    open_place: Callable[[], Place], schema_of: Callable[[AppDescription], Schema], limits: ReplicaLimits
+) -> ReplicaProcess:
+    """To be called on an event loop."""
     from styx.http.room import allow_descriptors, descriptors_max
     from styx.query.service import Limits
     from styx.replica.arrow_rows import ArrowRows
@@ -164,14 +169,11 @@ def _process(follow: FollowOptions, limits: ReplicaLimits, secret: bytes | None)
     from styx.replica.process import ReplicaProcess
     from styx.replica.service import Places
 
-    mib = 2**20
-    open_place, schema_of = _open(follow, secret), _schema_of(follow)
-    follower = Follower(open_place, schema_of, limits.memory * mib)
     allow_descriptors(2**20)
-    rows = ArrowRows(limits.rows_memory * mib, max(1, descriptors_max() // FILES_SHARE))
+    rows = ArrowRows(limits.rows_memory * MIB, max(1, descriptors_max() // FILES_SHARE))
     places = Places(limits.running or cores(), limits.waiting)
     most = Limits(limits.query_memory, limits.query_seconds, limits.query_rows)
-    return ReplicaProcess(follower, rows, places, most)
+    return ReplicaProcess(Follower(open_place, schema_of, limits.memory * MIB), rows, places, most)
 
 
 def cores() -> int:

@@ -45,6 +45,7 @@ _CONFIG: Final[dict[str, Any]] = {
     "temp_directory": "",
     "threads": 1,
 }
+_PARSE: Final = "SELECT json_serialize_sql($1)"
 _INCOMING: Final = "styx incoming"
 """No table has this name, which holds a blank."""
 _LOCKS: Final = ("SET TimeZone = 'UTC'", "SET allow_community_extensions = false", "SET enable_external_access = false")
@@ -71,14 +72,13 @@ class Named(NamedTuple):
     parameters: list[str]
 
 
-def named(sql: str, tables: list[Table], memory_bytes: int) -> Named:
+def named(connection: duckdb.DuckDBPyConnection, sql: str, tables: list[Table]) -> Named:
     """The tables that the query names; raises `Refused` and `duckdb.Error`.
 
     A table that is read in another way, such as by `query_table`, is not among them, and is not there for the query.
     """
-    with _connected(memory_bytes) as connection:
-        check_statement(connection, sql)
-        [parsed] = connection.execute("SELECT json_serialize_sql($1)", [sql]).fetchall()
+    check_statement(connection, sql)
+    [parsed] = connection.execute(_PARSE, [sql]).fetchall()
     try:
         tree = msgspec.json.decode(parsed[0])
     except RecursionError:
@@ -95,8 +95,11 @@ def named(sql: str, tables: list[Table], memory_bytes: int) -> Named:
         raise Refused(str(error)) from None
 
 
-def _connected(memory_bytes: int) -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(":memory:", config={**_CONFIG, "memory_limit": f"{memory_bytes}B"})
+def connected() -> duckdb.DuckDBPyConnection:
+    """A database of its own, which has parsed a query already: the first one takes longer."""
+    connection = duckdb.connect(":memory:", config=_CONFIG)
+    connection.execute(_PARSE, ["SELECT 1"]).fetchall()
+    return connection
 
 
 def _lock(connection: duckdb.DuckDBPyConnection) -> None:
@@ -159,8 +162,9 @@ def _data_bytes() -> int | None:
 
 def serve(incoming: FrameReader, given: socket.socket, out: IO[bytes]) -> None:
     """Runs the query that comes, and writes its result. Descriptors come on `given`."""
+    connection = connected()
     try:
-        for kind, data in _answered(incoming, given):
+        for kind, data in _answered(connection, incoming, given):
             write_frame(out, kind, data)
     except (Refused, duckdb.Error, pa.ArrowException) as error:
         write_frame(out, FAILED, str(error).encode())
@@ -170,15 +174,17 @@ def serve(incoming: FrameReader, given: socket.socket, out: IO[bytes]) -> None:
         write_frame(out, FAILED, b"Out of Memory Error: the process has reached its limit")
 
 
-def _answered(incoming: FrameReader, given: socket.socket) -> Iterator[tuple[bytes, bytes]]:
+def _answered(
+    connection: duckdb.DuckDBPyConnection, incoming: FrameReader, given: socket.socket
+) -> Iterator[tuple[bytes, bytes]]:
     kind, data = incoming.read()
     assert kind == HEADER
     header = header_of(data)
     confine(header.memory_bytes)
-    tables, parameters = named(header.sql, header.tables, header.memory_bytes)
+    connection.execute(f"SET memory_limit = '{header.memory_bytes}B'")
+    tables, parameters = named(connection, header.sql, header.tables)
     read = [] if header.describe else tables
     yield NEEDS, msgspec.json.encode(read)
-    connection = _connected(header.memory_bytes)
     for at in range(len(header.tables)) if header.catalog else tables:
         if at in read:
             _load(connection, header, at, incoming, given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from styx.query.relations import Table
-from styx.query.sql_process import Refused, named
+from styx.query.sql_process import Refused, connected, named
 
 ITEMS = Table(
     "cart",
@@ -54,10 +54,10 @@ TAGS = "VARCHAR INTEGER JSON"
 )
 def test_types(sql: str, types: str | list[str]) -> None:
     wanted = types.split() if isinstance(types, str) else types
-    assert named(sql, [ITEMS, OTHER], 2**27).parameters == wanted
+    assert named(connected(), sql, [ITEMS, OTHER]).parameters == wanted
 
 
 @pytest.mark.parametrize("sql", ["select $name", "select $65536"])
 def test_what_is_no_parameter(sql: str) -> None:
     with pytest.raises(Refused, match=r"is no parameter: they are \$1 to \$65535"):
-        named(sql, [], 2**27)
+        named(connected(), sql, [])

@@ -44,7 +44,7 @@ def test_names_of_duckdb_s_own(name: str) -> None:
     operator = OperatorDescription(n_partitions=None, key_type="str", partition_key=False, functions={})
     [relation] = relations(of_description(AppDescription(name="x", operators={name: operator})))
     assert relation.table.schema == f"{name}_2"
-    with sql_process._connected(2**28) as connection:
+    with sql_process.connected() as connection:
         sql_process._create(connection, relation.table, iter([]))
         assert connection.sql(f"select * from {name}_2.state").fetchall() == []
 
@@ -55,7 +55,7 @@ def test_they_cannot_be_used(name: str) -> None:
         sql_process._create(connection, Table(name, "x", [("a", "int")]), iter([]))
         connection.sql(f"select * from {name}.x")
 
-    with sql_process._connected(2**28) as connection, pytest.raises(duckdb.Error):
+    with sql_process.connected() as connection, pytest.raises(duckdb.Error):
         used()
 
 

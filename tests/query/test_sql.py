@@ -144,7 +144,7 @@ def test_only_tables_that_are_named_are_read() -> None:
 def test_the_tables_that_a_query_names(sql: str, numbers: list[int]) -> None:
     names = [("cart", "items"), ("or der", "state"), ("other", "items"), ("main", "alone")]
     tables = [Table(schema, name, [("x", "int")]) for schema, name in names]
-    assert sql_process.named(sql, tables, 2**27).tables == numbers
+    assert sql_process.named(sql_process.connected(), sql, tables).tables == numbers
 
 
 # What is asked besides -----------------------------------------------------------------------------------------------
