@@ -72,6 +72,10 @@ class Query:
             except BrokenPipeError:
                 pass  # what was not yet written is for nobody
 
+    def end(self) -> None:
+        """Ends the query's process at once, from any thread: whoever waits for it gets `QueryFailed`."""
+        self._process.kill()
+
     def result(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """The columns of the result, and its rows as they come: at most so many as the limit says, then
         `QueryFailed`.
