@@ -14,8 +14,10 @@ from styx.query.fields import Field
 from styx.query.schema import Dataset, Schema
 
 STATE: Final = "state"
-RESERVED: Final = ("temp", "system", "memory", "pg_catalog", "information_schema")
-"""What DuckDB has schemas or databases of its own for."""
+SHIM: Final = "pg_shim"
+"""The schema of what a server adds: PostgreSQL's catalogs."""
+RESERVED: Final = ("temp", "system", "memory", "pg_catalog", "information_schema", SHIM)
+"""What DuckDB, or a server, has schemas or databases of its own for."""
 
 
 class Table(msgspec.Struct, frozen=True):

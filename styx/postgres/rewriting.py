@@ -1,0 +1,127 @@
+"""The few things that PostgreSQL's clients write and DuckDB does not read, written so that it does.
+
+In every query parameters get the casts of their types. In queries about the catalog: names of `pg_catalog` are those of
+the shim; `OPERATOR(pg_catalog.~)` is `~`; `COLLATE` of the catalog's goes; `'name'::regclass` is a call of a macro;
+types that DuckDB lacks are those that it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from styx.postgres.catalog_views import STANDARD, VIEWS
+from styx.postgres.lexer import Token
+from styx.query.relations import SHIM
+
+_TYPES: Final = {
+    "oid": "UINTEGER",
+    "name": "VARCHAR",
+    "char": "VARCHAR",
+    "text": "VARCHAR",
+    "regclass": "VARCHAR",
+    "regtype": "VARCHAR",
+    "regproc": "VARCHAR",
+    "regprocedure": "VARCHAR",
+    "regrole": "VARCHAR",
+    "regnamespace": "VARCHAR",
+    "int2vector": "SMALLINT[]",
+    "oidvector": "UINTEGER[]",
+    "xid": "UINTEGER",
+    "aclitem": "VARCHAR",
+    "sql_identifier": "VARCHAR",
+    "cardinal_number": "INTEGER",
+    "character_data": "VARCHAR",
+}
+
+
+_FUNCTIONS: Final = {"json_build_object": "json_object", "json_agg": "json_group_array"}
+
+
+class Edit(NamedTuple):
+    """`text` in the place of what stands from `begin` to `end`."""
+
+    begin: int
+    end: int
+    text: str
+
+
+def for_duckdb(sql: str, tokens: Sequence[Token], expressions: Mapping[int, str], *, catalog: bool) -> str:
+    """The statement `sql`, of these tokens, as DuckDB takes it."""
+    base = tokens[0].at
+    parts, at = [], 0
+    for edit in _edits(tokens, expressions, catalog=catalog):
+        parts += [sql[at : edit.begin - base], edit.text]
+        at = edit.end - base
+    return "".join([*parts, sql[at:]])
+
+
+def _edits(tokens: Sequence[Token], expressions: Mapping[int, str], *, catalog: bool) -> Iterator[Edit]:
+    at = 0
+    while at < len(tokens):
+        edit, used = (_of_catalog(tokens, at, expressions) if catalog else None) or (None, 1)
+        token = tokens[at]
+        if edit is not None:
+            yield edit
+        elif token.kind == "parameter":
+            yield Edit(token.at, token.end, _parameter(token, expressions))
+        at += used
+
+
+def _parameter(token: Token, expressions: Mapping[int, str]) -> str:
+    return expressions.get(int(token.text[1:]), "{}").replace("{}", token.text)
+
+
+def _of_catalog(tokens: Sequence[Token], at: int, expressions: Mapping[int, str]) -> tuple[Edit, int] | None:
+    """The edit of what begins with a token, and how many tokens it is about; None if it stays."""
+    token = tokens[at]
+    words = [each.word for each in tokens[at : at + 6]] + [""] * 6
+    if token.kind in ("string", "parameter") and words[1] == "::":
+        behind = 2 if words[2:4] != ["pg_catalog", "."] else 4
+        if words[behind] == "regclass":
+            text = token.text if token.kind == "string" else _parameter(token, expressions)
+            return Edit(token.at, tokens[at + behind].end, f"{SHIM}_oid_of({text})"), behind + 1
+    if words[0] == "operator" and words[1] == "(" and words[2:4] == ["pg_catalog", "."] and words[5] == ")":
+        return Edit(token.at, tokens[at + 5].end, tokens[at + 4].text), 6
+    if words[0] == "collate":
+        used = 4 if tokens[at + 2 : at + 3] and words[2] == "." else 2
+        return Edit(token.at, tokens[at + used - 1].end, ""), used
+    if words[0] == "::":
+        return _cast(tokens, at)
+    if words[0] == "as" and words[1].startswith("reg") and words[1] in _TYPES and words[2] == ")":
+        return Edit(token.at, tokens[at + 1].end, f"AS {_TYPES[words[1]]}"), 2
+    if words[0] == "pg_catalog" and words[1] == ".":
+        return _qualified(tokens, at)
+    if words[0] == "information_schema" and words[1] == "." and words[2] in STANDARD:
+        return Edit(token.at, tokens[at + 2].end, f"{SHIM}.is_{words[2]}"), 3
+    if words[0] in _FUNCTIONS and words[1] == "(":
+        return Edit(token.at, token.end, _FUNCTIONS[words[0]]), 1
+    before = tokens[at - 1].word if at else ""
+    if token.word in VIEWS and before != "." and words[1] not in ("(", "."):
+        return Edit(token.at, token.end, f"{SHIM}.{token.word}"), 1
+    return None
+
+
+def _cast(tokens: Sequence[Token], at: int) -> tuple[Edit, int] | None:
+    behind = at + 1
+    if [each.word for each in tokens[behind : behind + 2]] in (["pg_catalog", "."], ["information_schema", "."]):
+        behind += 2
+    if behind >= len(tokens):
+        return None
+    token = tokens[behind]
+    name = token.text.strip('"').lower()
+    if token.kind == "quoted" and name != "char":
+        return None
+    return Edit(tokens[at].at, token.end, f"::{_TYPES.get(name, token.text)}"), behind - at + 1
+
+
+def _qualified(tokens: Sequence[Token], at: int) -> tuple[Edit, int] | None:
+    """`pg_catalog.x`: a view of the shim's, or a function or type without the schema."""
+    if at + 2 >= len(tokens):
+        return None
+    name, behind = tokens[at + 2], tokens[at + 3 : at + 4]
+    if behind and behind[0].text == "(":
+        return Edit(tokens[at].at, name.end, _FUNCTIONS.get(name.word, name.text)), 3
+    if name.word in VIEWS:
+        return Edit(tokens[at].at, name.end, f"{SHIM}.{name.word}"), 3
+    return Edit(tokens[at].at, name.end, _TYPES.get(name.word, f"pg_catalog.{name.text}")), 3
