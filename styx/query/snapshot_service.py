@@ -67,6 +67,6 @@ class SnapshotService:
             return await asyncio.shield(waits)
         except asyncio.CancelledError:
             if query is not None:
-                query.end()
+                query.kill()
             await asyncio.wait([waits])
             raise

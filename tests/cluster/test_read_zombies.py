@@ -62,6 +62,7 @@ class Link:
     def _hear(self, _: Connection, payloads: list[bytes]) -> None:
         for payload in payloads:
             answer = answers_hears.decode(payload)
+            assert isinstance(answer, ReadAnswered)
             self.answers[answer.id] = answer
 
 

@@ -22,7 +22,7 @@ from styx.model.limits import Limits, peer_silence_seconds
 from styx.model.request import Placed
 from styx.protocol.reads import READ_PHASE, PartReturned, ReadAnswered, ReadAsked
 from styx.transport import Connection, Hello, Security, dial
-from styx.worker.read_exchange import UNAVAILABLE
+from styx.worker.reads import UNAVAILABLE
 
 DIAL_SECONDS_MAX: Final = 1.0
 RETRY_SECONDS: Final = 0.05
