@@ -190,10 +190,9 @@ def test_blocks_come_whole_however_they_are_cut() -> None:
         assert found == [Block("1", "", b'{"a":1}'), Block(None, "error", b"x"), Block("2", "", None)]
 
 
-def test_a_block_without_an_end_is_no_gateways(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("styx.values.event_lines.BLOCK_BYTES_MAX", 100)
+def test_a_block_without_an_end_is_no_gateways() -> None:
     with pytest.raises(ValueError, match="more than 100 bytes"):
-        BlockReader().take(b"x" * 101)
+        BlockReader(100).take(b"x" * 101)
 
 
 # Who may read them -----------------------------------------------------------------------------------------

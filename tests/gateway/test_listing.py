@@ -125,7 +125,7 @@ async def test_an_epoch_that_does_not_come_is_a_timeout(gateway: Gateway) -> Non
     late = await ask(gateway, "/v1/account", styx_at="1000000", styx_timeout="0.05")
     assert (late.status, late.json["error"]["message"]) == (
         504,
-        "the read has not ended within 0.05 s; nothing was changed",
+        "the read has not ended within 0.05 s; nothing was changed. It waits for the end of epoch 1000000",
     )
 
 
