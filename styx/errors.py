@@ -49,7 +49,8 @@ class RequestRejected(StyxError):
     """The request could not be run at all; nothing happened.
 
     `code` is one of `unknown_operator`, `unknown_function`, `bad_arguments`, `bad_request`, `too_large`,
-    `overloaded`, `unavailable`; of reads outside the log also `snapshot_too_old`, `too_stale`, `not_read_only`.
+    `overloaded`, `unavailable`; of reads outside the log also `snapshot_too_old`, `too_stale`,
+    `unknown_epoch`, `not_read_only`.
     """
 
     def __init__(self, code: str, message: str) -> None:

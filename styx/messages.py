@@ -30,6 +30,7 @@ REJECTION_CODES = frozenset(
         "unavailable",
         "snapshot_too_old",
         "too_stale",
+        "unknown_epoch",
         "not_read_only",
     }
 )

@@ -51,7 +51,8 @@ class Row(NamedTuple):
 
     `keys` is the number of accounts of a row of transfers, which the bare loop can run too; 0 for any other row. `few`
     and `many` are the transactions of the two runs whose instructions are counted. `gives`: requests may give calls for
-    after their commit, whose replies come among those to requests.
+    after their commit, whose replies come among those to requests. `keeps`: the engine keeps versions, as it does from
+    the first read outside the log on.
     """
 
     title: str
@@ -62,6 +63,7 @@ class Row(NamedTuple):
     few: int = 2_000
     many: int = 7_000
     gives: bool = False
+    keeps: bool = False
 
     def routed(self, count: int) -> list[tuple[int, bytes]]:
         """So many requests as they stand in the log, each with its slot."""
@@ -85,6 +87,11 @@ class Row(NamedTuple):
                 whole = key if table is None else (*_parts(key), *table.parts_of(value))
                 slot = engine.worker.slots[operator.slot_of(key, N_SLOTS)].state
                 slot.table(name).commit(-1, {whole: encode(value)})
+        if self.keeps:
+            generation = engine.worker.generation_data
+            generation.versions.begin(-1)
+            for slot_there in generation.slots.values():
+                slot_there.state.keep_versions(generation.versions)
         return engine
 
     def answered(self, replies: list[bytes]) -> int:
@@ -189,6 +196,7 @@ def _reacting(load: reacting.Load) -> Row:
 ROWS: Final = {
     "uniform": _bank("10,000 keys, uniform", 10_000),
     "hot": _bank("100 hot keys", 100),
+    "uniform_kept": _bank("10,000 keys, uniform, versions are kept", 10_000)._replace(keeps=True, keys=0),
     "near_uniform": _near("10,000 keys, uniform, within a slot, undeclared", "transfer", 10_000),
     "local_uniform": _near("10,000 keys, uniform, within a slot, local", "move", 10_000),
     "near_hot": _near("100 hot keys, within a slot, undeclared", "transfer", 100),

@@ -17,7 +17,7 @@ from styx.errors import RequestRejected, StyxError
 from styx.host.passes import Passes
 from styx.host.waiters import Waiter, Waiters
 from styx.messages import ReplyRecord, decode_request
-from styx.model.freshness import AT, LEVELS, STRICT, Freshness
+from styx.model.freshness import AT, LEVELS, SESSION, STRICT, Freshness
 from styx.model.request import Placed
 from styx.protocol.reads import READ_NUMBERS, READ_PHASE, PartReturned
 from styx.reports.function_reports import FunctionReports
@@ -67,10 +67,11 @@ class EngineReads:
         """The future gives the read's `ReplyRecord`, or its `Reply` if not `raw`: `epoch` is the one at whose end it
         has read. It raises `TimeoutError` when `seconds` have passed. Cancelling it ends the read.
 
-        Raises `RequestRejected`: `overloaded`, or `too_stale`.
+        Raises `RequestRejected`: `overloaded`, `too_stale`, or `unknown_epoch`.
         """
         waiting, its_id, now_s = self._waiting, request.request_id, self._loop.time()
         waiting.check(its_id)
+        self._check_token(freshness)
         self.asked[freshness.level] += 1
         at_least = least_epoch(self._worker, freshness)
         seconds_old = None if freshness.level == STRICT else freshness.max_staleness_s
@@ -104,6 +105,16 @@ class EngineReads:
     def end(self, error: Callable[[], StyxError]) -> None:
         """Nobody is answered any more."""
         self._waiting.end(error)
+
+    def _check_token(self, freshness: Freshness) -> None:
+        """Nobody was answered, or has read, at a later epoch than those that are open or recorded here."""
+        newest = max(self._worker.epoch, self._worker.recorded_until)
+        if freshness.level == SESSION and freshness.token > newest:
+            raise RequestRejected(
+                "unknown_epoch",
+                f"the session's token is epoch {freshness.token}, and the newest epoch is {newest}: the token is of "
+                "another engine, or of this one before its data were deleted. Begin a new session, without a token",
+            )
 
     def _young(self, seconds: float) -> int:
         """The epoch that a read waits for whose state may be so old; raises `RequestRejected` (`too_stale`).

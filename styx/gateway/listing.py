@@ -66,7 +66,7 @@ async def answer_list(
     except _Failed as failed:
         return failed.answer
     except TimeoutError:
-        return reads.late(seconds)
+        return reads.late(seconds, freshness)
 
 
 def _answer(page: RawPage, values: bool) -> Answer:

@@ -61,14 +61,23 @@ async def answer_read(engine: Engine, request: Placed, wanted: Freshness, second
         async with asyncio.timeout(seconds):
             return _answer(await engine.read(request, wanted))
     except TimeoutError:
-        return late(seconds)
+        return late(seconds, wanted)
 
 
-def late(seconds: float) -> Answer:
+def late(seconds: float, wanted: Freshness) -> Answer:
     """The answer to a read that has not ended in time."""
-    return status.failure(
-        "timeout", TimeoutError.__name__, f"the read has not ended within {seconds:g} s; nothing was changed"
-    )
+    text = f"the read has not ended within {seconds:g} s; nothing was changed{_waited_for(wanted)}"
+    return status.failure("timeout", TimeoutError.__name__, text)
+
+
+def _waited_for(wanted: Freshness) -> str:
+    """What a person may not know of an epoch that does not come: that it may be none of this deployment's."""
+    if wanted.level == SESSION and wanted.token >= 0:
+        return (
+            f". It waits for the end of epoch {wanted.token}, the session's token: if that is of another deployment, "
+            "or of this one before its data were deleted, begin a new session without a token"
+        )
+    return f". It waits for the end of epoch {wanted.at}" if wanted.at is not None else ""
 
 
 def _answer(record: ReplyRecord) -> Answer:

@@ -26,6 +26,7 @@ STATUS_OF_CODE: Final = {
     "snapshot_too_old": 410,
     "not_read_only": 422,
     "too_stale": 503,
+    "unknown_epoch": 409,
     "unknown_operator": 404,
     "unknown_function": 404,
     UNKNOWN_ENTITY: 404,

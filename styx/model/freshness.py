@@ -43,7 +43,9 @@ def freshness_of(level: Any, token: int, at: Any, max_staleness_s: Any) -> Fresh
     if at is not None:
         if level is not None or max_staleness_s is not None:
             raise BadArguments("a read at an epoch has no freshness: give `at` alone")
-        return Freshness(AT, -1, check_epoch(at))
+        if check_epoch(at) < 0:
+            raise BadArguments("at=-1 is no epoch that a read can see: the first one is 0")
+        return Freshness(AT, -1, at)
     if max_staleness_s is not None:
         good = type(max_staleness_s) in (int, float) and math.isfinite(max_staleness_s) and max_staleness_s >= 0
         if not good:

@@ -303,8 +303,7 @@ class Table:
         self.epoch = epoch
         versions = self.versions
         if versions is not None:
-            for key in writes:
-                versions.keep(epoch, key, self._entries.get(key))
+            versions.keep_all(epoch, writes, self._entries)
         grown: list[Group] = []
         if self._moves:
             for key, value in writes.items():

@@ -10,7 +10,7 @@ worker that nobody reads pays one comparison a write. Versions are never stored,
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 Images = dict[Any, bytes | None]
@@ -116,6 +116,19 @@ class TableVersions:
             images[key] = before
             opened.n_images += 1
             opened.n_bytes += IMAGE_BYTES if before is None else IMAGE_BYTES + len(before)
+
+    def keep_all(self, epoch: int, keys: Iterable[Any], entries: Mapping[Any, bytes]) -> None:
+        """As `keep`, for states that are about to be written together; `entries` has what they are so far."""
+        opened = self._open
+        if opened is None or opened.epoch != epoch:
+            opened = self._begin(epoch)
+        images, n_before = self._open_images, len(self._open_images)
+        if n_before:
+            keys = [key for key in keys if key not in images]
+        found = {key: entries.get(key) for key in keys}
+        images.update(found)
+        opened.n_images += len(images) - n_before
+        opened.n_bytes += IMAGE_BYTES * len(found) + sum(map(len, filter(None, found.values())))
 
     def _begin(self, epoch: int) -> EpochVersions:
         opened = self._open = self._versions.opened(epoch)

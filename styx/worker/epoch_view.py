@@ -19,6 +19,7 @@ from styx.model.key_range import KeyRange
 from styx.native.interpreted import native, plain_stores
 from styx.relational.index_range import Group, IndexRange, Position, RowKey, TableIndex
 from styx.state.table import NEWEST, Table
+from styx.state.versions import Images
 from styx.worker.range_read import Layers, count_range, read_range, rows_of
 from styx.worker.slot import Slot
 from styx.worker.written_rows import WrittenRows
@@ -30,13 +31,14 @@ ORDERED_AT_ONCE: Final = 8_192
 class SlotView:
     """One slot at the end of `epoch`, which its versions must reach."""
 
-    __slots__ = ("_epoch", "_n_slots", "_newest", "_slot")
+    __slots__ = ("_epoch", "_n_slots", "_newest", "_overwritten_by_table", "_slot")
 
     def __init__(self, slot: Slot, epoch: int, n_slots: int) -> None:
         self._slot = slot
         self._epoch = epoch
         self._n_slots = n_slots
         self._newest: Slot | None = None
+        self._overwritten_by_table: dict[tuple[str, int], Overwritten] = {}
 
     def cell(self, table: str, key: Any) -> ViewCell:
         """An entry of the slot."""
@@ -96,13 +98,50 @@ class SlotView:
         images = self._slot.state.table(index.table).images_behind(self._epoch)
         if not images:
             return ()
-        parts, written = index.of_entities, WrittenRows()
-        entity = wanted.group[:parts]
-        for epoch in images:
-            for key, before in epoch.items():
-                if key[:parts] == entity:
-                    written.write(index.table, key, before)
+        parts = index.of_entities
+        known = self._overwritten_by_table.get((index.table, parts))
+        if known is None:
+            known = self._overwritten_by_table[index.table, parts] = Overwritten(parts)
+        known.take(images)
+        rows = known.by_entity.get(wanted.group[:parts])
+        if rows is None:
+            return ()
+        written = WrittenRows()
+        for key, before in rows.items():
+            written.write(index.table, key, before)
         return (written.of(index, self._n_slots),)
+
+
+class Overwritten:
+    """What the rows of one table were at the end of a view's epoch that have been written since, by the first `parts`
+    of their keys: a range of one entity does not look at all others' rows.
+    """
+
+    __slots__ = ("_parts", "_taken", "by_entity")
+
+    def __init__(self, parts: int) -> None:
+        self.by_entity: dict[Any, Images] = {}
+        self._parts = parts
+        self._taken: list[int] = []
+
+    def take(self, images: list[Images]) -> None:
+        """Takes what has come: `images` are those of all epochs after the view's, the newest first, which only grow. Of
+        a row that several have, the oldest one's counts.
+        """
+        taken, parts, by_entity = self._taken, self._parts, self.by_entity
+        for number, epoch in enumerate(reversed(images)):
+            if number == len(taken):
+                taken.append(0)
+            begin, end = taken[number], len(epoch)
+            if begin == end:
+                continue
+            for key in list(epoch)[begin:]:
+                rows = by_entity.get(key[:parts])
+                if rows is None:
+                    rows = by_entity[key[:parts]] = {}
+                if key not in rows:
+                    rows[key] = epoch[key]
+            taken[number] = end
 
 
 Views = Mapping[int, SlotView]

@@ -24,7 +24,7 @@ from styx.protocol.reads import (
     ReadPart,
 )
 from styx.worker.events import EpochWanted
-from styx.worker.reads import AskPart, ReadEnded, Reads, ReadWanted
+from styx.worker.reads import UNAVAILABLE, AskPart, ReadEnded, Reads, ReadWanted
 from styx.worker.worker import Worker
 
 READS_MAX: Final = 10_000
@@ -33,8 +33,6 @@ CLIENT_READS_MAX: Final = 5_000
 """Those of one client, which is a gateway: one that asks for many leaves room for others."""
 PARTS_MAX: Final = 40_000
 """Parts of other workers' reads under way on one worker."""
-UNAVAILABLE: Final = "unavailable"
-"""The code of a read that can be asked again, here or of another worker."""
 
 
 class ToPeer(NamedTuple):

@@ -45,6 +45,8 @@ TOO_OLD: Final = "snapshot_too_old"
 """The code of a read whose epoch the versions do not reach."""
 NOT_READ_ONLY: Final = "not_read_only"
 """The code of a read of a function that may write."""
+UNAVAILABLE: Final = "unavailable"
+"""The code of a read that can be asked again, here or of another worker."""
 _OPEN: Final = (Step.EXECUTING, Step.VALIDATING, Step.LOCKING, Step.LOCAL)
 _UNANSWERED: Final = (Step.EXECUTING, Step.VALIDATING)
 _BEGINNING: Final = -1
@@ -209,7 +211,7 @@ class Reads:
         for reading in list(self._by_id.values()):
             if reading.run is not None or reading.part is not None:
                 self._drop(reading)
-                self._fail(reading, "unavailable", "NotSent", "the worker has begun a new generation: ask again")
+                self._fail(reading, UNAVAILABLE, "NotSent", "the worker has begun a new generation: ask again")
 
     def _take(self, reading: _Reading, at_least: int) -> None:
         assert reading.id not in self._by_id, "two reads have one id"
@@ -322,7 +324,7 @@ class Reads:
             spec = CallSpec(part.synchronous, part.slot, part.operator, part.function, part.key, part.params)
             call = made_call(generation.app, spec)
         if part.slot not in generation.slots:
-            self._fail(reading, "unavailable", "NotSent", f"slot {part.slot} is not on this worker: ask its owner")
+            self._fail(reading, UNAVAILABLE, "NotSent", f"slot {part.slot} is not on this worker: ask its owner")
             return
         views = self._views_at(part.epoch)
         reading.run = ReadRun(generation.executor, generation.notes, self._variables, part, call, views)
@@ -417,13 +419,14 @@ class Reads:
 
 
 def closed_epoch(worker: Worker) -> int:
-    """The last epoch that has closed on the worker once it serves; -2 before, and while it runs recorded epochs again,
-    because what is closed elsewhere may not be closed here.
+    """The last epoch that has closed on the worker once it serves; -2 before, and until it has run the recorded epochs
+    again: what is closed elsewhere, or was read here before a recovery, may not be closed here.
     """
-    reached = worker.reached
-    if reached is Step.LOADING or reached is Step.LOADED or worker.epoch < worker.recorded_until:
+    reached, epoch = worker.reached, worker.epoch
+    if reached is Step.LOADING or reached is Step.LOADED:
         return _NONE
-    return worker.epoch - 1 if reached in _OPEN else worker.epoch
+    closed = epoch - 1 if reached in _OPEN else epoch
+    return closed if closed >= worker.recorded_until else _NONE
 
 
 def answered_epoch(worker: Worker) -> int:

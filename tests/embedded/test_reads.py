@@ -240,10 +240,15 @@ async def test_how_new_a_read_is() -> None:
         assert not later.done()
         await cluster.call(price, "a", change, 5)
         assert await later == 5
-        cluster.saw(token + 100)
         with pytest.raises(TimeoutError, match="nothing was changed"):
-            await cluster.read(price, "a", seen, freshness="session", timeout=0.05)
+            await cluster.read(price, "a", seen, at=token + 100, timeout=0.05)
+        with pytest.raises(BadArguments, match="at=-1 is no epoch"):
+            await cluster.read(price, "a", seen, at=-1)
         assert cluster.engine.reads.under_way == 0
+        cluster.saw(token + 100)
+        with pytest.raises(RequestRejected, match=r"unknown_epoch.*Begin a new session") as refused:
+            await cluster.read(price, "a", seen, freshness="session")
+        assert refused.value.code == "unknown_epoch"
         assert await cluster.read(price, "a", seen, max_staleness_s=1) == 5
 
 

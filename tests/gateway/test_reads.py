@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Never, cast
 
 import pytest
 
@@ -12,7 +13,11 @@ from styx import App, Context, Operator, RequestRejected, SnapshotTooOld, Transa
 from styx.client.embedded import EmbeddedClient
 from styx.client.http import HttpClient
 from styx.gateway.app import Gateway
+from styx.gateway.engine import Engine
+from styx.gateway.reads import answer_read
+from styx.model.freshness import LATEST, SESSION, Freshness
 from styx.model.limits import Limits
+from styx.model.request import Placed
 from tests.gateway.asgi import Answer, exchange
 from tests.gateway.running import running
 
@@ -94,14 +99,42 @@ async def test_entities_and_arguments_are_read_as_well(client: EmbeddedClient, g
 
 async def test_a_token_alone_asks_for_the_session(client: EmbeddedClient, gateway: Gateway) -> None:
     await client.call(account, "ada", deposit, 1)
-    waiting = asyncio.ensure_future(ask(gateway, BALANCE, styx_epoch="1"))
+    assert (await ask(gateway, BALANCE, styx_epoch="0")).json == {"result": 1, "read": {"epoch": 0}}
+    foreign = await ask(gateway, BALANCE, styx_epoch="1")
+    assert (foreign.status, foreign.json["error"]["code"]) == (409, "unknown_epoch")
+    assert "the session's token is epoch 1, and the newest epoch is 0" in foreign.json["error"]["message"]
+
+
+async def test_what_has_not_closed_is_waited_for(client: EmbeddedClient, gateway: Gateway) -> None:
+    await client.call(account, "ada", deposit, 1)
+    waiting = asyncio.ensure_future(ask(gateway, BALANCE, styx_at="1"))
     await asyncio.sleep(0.02)
     assert not waiting.done()
     await client.call(account, "ada", deposit, 1)
     assert (await waiting).json == {"result": 2, "read": {"epoch": 1}}
-    late = await ask(gateway, BALANCE, styx_epoch="99", styx_timeout="0.05")
+    late = await ask(gateway, BALANCE, styx_at="99", styx_timeout="0.05")
     assert (late.status, late.json["error"]["code"]) == (504, "timeout")
-    assert "nothing was changed" in late.json["error"]["message"]
+    assert "nothing was changed. It waits for the end of epoch 99" in late.json["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (Freshness(SESSION, 7), "It waits for the end of epoch 7, the session's token: if that is of another"),
+        (Freshness(SESSION, -1), "nothing was changed"),
+        (Freshness(LATEST), "nothing was changed"),
+    ],
+)
+async def test_a_read_that_is_late_says_what_it_waits_for(wanted: Freshness, told: str) -> None:
+    class Silent:
+        async def read(self, request: object, wanted: Freshness) -> Never:
+            await asyncio.sleep(60)
+            raise AssertionError("it is cancelled before")
+
+    answer = await answer_read(cast(Engine, Silent()), cast(Placed, None), wanted, 0.01)
+    assert answer.status == 504
+    assert told in answer.body.decode()
+    assert ("epoch" in answer.body.decode()) == (wanted.token >= 0)
 
 
 async def test_before_the_first_epoch_there_is_no_token(gateway: Gateway) -> None:
@@ -172,12 +205,9 @@ async def test_sessions_go_on_over_clients(client: EmbeddedClient, gateway: Gate
         assert await one.call(account, "ada", deposit, 5) == 5
         assert one.epoch == 0
         assert await one.read(account, "ada", balance, freshness="session") == 5
-        other.saw(one.epoch + 1)
-        waiting = asyncio.ensure_future(other.read(account, "ada", balance, freshness="session"))
-        await asyncio.sleep(0.05)
-        assert not waiting.done()
         await one.call(account, "ada", deposit, 5)
-        assert await waiting == 10
+        other.saw(one.epoch)
+        assert await other.read(account, "ada", balance, freshness="session") == 10
         assert other.epoch == one.epoch == 1
         assert await other.read(account, "ada", balance, 10, freshness="strict") == 10
         reply = await one.read_request(account, "ada", balance, at=1, timeout=5)

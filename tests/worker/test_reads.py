@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from random import Random
+from typing import NamedTuple, cast
 
 import pytest
 
@@ -26,6 +27,7 @@ from styx.values.codec import decode_plain, encode_strict
 from styx.worker import reads
 from styx.worker.events import Proceed, ReportLeft, Step
 from styx.worker.reads import TOO_OLD, ReadEnded, Reads, ReadWanted, closed_epoch, least_epoch
+from styx.worker.worker import Worker
 from tests.plain_form import plain_form
 
 N_SLOTS = 2
@@ -202,7 +204,32 @@ def test_the_newest_state_is_older_than_some_replies() -> None:
         asks_at_each_step(lambda newest: Freshness("latest"))
 
 
+@pytest.mark.parametrize(
+    ("epoch", "reached", "recorded_until", "closed"),
+    [
+        (7, Step.LOADED, 7, -2),
+        (6, Step.IDLE, 7, -2),
+        (7, Step.LOCKING, 7, -2),
+        (7, Step.IDLE, 7, 7),
+        (8, Step.LOCKING, 7, 7),
+        (8, Step.IDLE, 7, 8),
+        (0, Step.EXECUTING, -1, -1),
+    ],
+)
+def test_what_was_read_before_a_recovery_is_not_taken_back(
+    epoch: int, reached: Step, recorded_until: int, closed: int
+) -> None:
+    """Nothing closes before the last recorded epoch has, whose end somebody may have read."""
+    assert closed_epoch(cast(Worker, Recovering(epoch, reached, recorded_until))) == closed
+
+
 # What is kept --------------------------------------------------------------------------------------------------
+
+
+class Recovering(NamedTuple):
+    epoch: int
+    reached: Step
+    recorded_until: int
 
 
 def deposits(number: int) -> list[tuple[int, bytes]]:

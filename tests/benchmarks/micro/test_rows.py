@@ -28,6 +28,13 @@ def test_the_bare_loop_gets_the_requests_of_the_engine(name: str) -> None:
     assert [data for _, data in row.routed(10)] == encoded(transfers(10, row.keys, seed=7))
 
 
+def test_a_row_can_keep_versions() -> None:
+    engine = ROWS["uniform_kept"].engine()
+    engine.run(ROWS["uniform_kept"].routed(20))
+    assert engine.worker.generation_data.versions.n_images > 20
+    assert ROWS["uniform"].engine().worker.generation_data.versions.oldest is None
+
+
 def test_rows_are_chosen_by_name(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["micro", "hot", "number_as_key", "--transactions", "20", "--runs", "1"]
     monkeypatch.setattr(sys, "argv", words)
