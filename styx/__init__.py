@@ -28,6 +28,7 @@ from styx.model.agenda import Retry
 from styx.model.app import App
 from styx.model.bulk_load import LoadReport
 from styx.model.dead_list import DeadCall, DeadCallsPage
+from styx.model.entity_list import ListEntry, ListPage
 from styx.model.event import Event
 from styx.model.event_seen import EventSeen
 from styx.model.graph import Graph
@@ -73,6 +74,8 @@ __all__ = [
     "KeptEvent",
     "KeyExists",
     "Limits",
+    "ListEntry",
+    "ListPage",
     "LoadFailed",
     "LoadReport",
     "NotSent",

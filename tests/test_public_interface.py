@@ -28,6 +28,8 @@ NAMES = {
     "KeptEvent",
     "KeyExists",
     "Limits",
+    "ListEntry",
+    "ListPage",
     "LoadFailed",
     "LoadReport",
     "NotSent",

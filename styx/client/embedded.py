@@ -29,7 +29,7 @@ from styx.client.changes import ChangeReader, steps_of
 from styx.client.events import EventReader, reader_of
 from styx.client.home import Home
 from styx.client.list_pages import list_page
-from styx.client.listing import ListPage, page_of
+from styx.client.listing import page_of
 from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, split_pair
 from styx.client.loaded import RowsOf, what_is_loaded
 from styx.client.sync import SyncClient
@@ -41,7 +41,7 @@ from styx.messages import Reply
 from styx.model.app import App
 from styx.model.bulk_load import encode_pair
 from styx.model.changes import checked_after, followed_table
-from styx.model.entity_list import Listing, slots_listed
+from styx.model.entity_list import Listing, ListPage, slots_listed
 from styx.model.event import Event
 from styx.model.freshness import AT, Freshness
 from styx.model.function_spec import LIST_FUNCTION, READ_FUNCTION

@@ -42,7 +42,7 @@ from styx.client.home import Home
 from styx.client.http_changes import HttpChanges
 from styx.client.http_events import HttpEvents
 from styx.client.http_load import ErrorBody, HttpLoadTarget, no_reply_in
-from styx.client.listing import ListPage, page_of_json
+from styx.client.listing import page_of_json
 from styx.client.load import LoadTarget
 from styx.client.loaded import RowsOf
 from styx.errors import (
@@ -57,7 +57,7 @@ from styx.errors import (
 from styx.messages import REJECTION_CODES, Reply, ReplyError
 from styx.model.changes import checked_after
 from styx.model.dead_list import DEAD_CALLS_DEFAULT, DeadCallsPage, page_of, parts_of
-from styx.model.entity_list import Listing
+from styx.model.entity_list import Listing, ListPage
 from styx.model.entity_read import UNKNOWN_ENTITY
 from styx.model.event import Event
 from styx.model.freshness import EPOCH_MAX, SESSION, Freshness

@@ -5,12 +5,12 @@ keys.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from styx.client.list_pages import RawPage
 from styx.client.typed_results import typed_rows
 from styx.errors import BadArguments, ConfigurationError
-from styx.model.entity_list import LIST_DEFAULT, Listing
+from styx.model.entity_list import LIST_DEFAULT, ListEntry, Listing, ListPage
 from styx.model.freshness import Freshness, freshness_of
 from styx.model.key_range import key_text
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
@@ -21,25 +21,6 @@ from styx.values.codec import decode_plain, shown
 
 ENTRIES_A_PAGE: Final = 1_000
 """Entries that an iterator over all pages asks for at once."""
-
-
-class ListEntry(NamedTuple):
-    """An entry of a listing: its key, and its value as `entity` of a remote client or `rows` give it. The key of a row
-    is that of its entity, flat, and then the primary key.
-    """
-
-    key: Any
-    value: Any
-
-
-class ListPage(NamedTuple):
-    """The entries of a page; the key behind which the next one begins, as text, None if there is no next one; and the
-    epoch at whose end it was read. Another page `at` this epoch is of the same moment.
-    """
-
-    entries: list[ListEntry]
-    after: str | None
-    epoch: int
 
 
 class ListingClient:

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from styx.client.listing import ENTRIES_A_PAGE, ListEntry, ListingClient, ListPage
-from styx.model.entity_list import LIST_DEFAULT
+from styx.client.listing import ENTRIES_A_PAGE, ListingClient
+from styx.model.entity_list import LIST_DEFAULT, ListEntry, ListPage
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
 
 T = TypeVar("T")

@@ -39,6 +39,25 @@ _functions: Final[WeakKeyDictionary[Operator, FunctionSpec]] = WeakKeyDictionary
 _encode = msgspec.msgpack.Encoder().encode
 
 
+class ListEntry(NamedTuple):
+    """An entry of a listing: its key, and its value as `entity` of a remote client or `rows` give it. The key of a row
+    is that of its entity, flat, and then the primary key.
+    """
+
+    key: Any
+    value: Any
+
+
+class ListPage(NamedTuple):
+    """The entries of a page; the key behind which the next one begins, as text, None if there is no next one; and the
+    epoch at whose end it was read. Another page `at` this epoch is of the same moment.
+    """
+
+    entries: list[ListEntry]
+    after: str | None
+    epoch: int
+
+
 class Listing(NamedTuple):
     """What is asked for: the entities of `operator`, or the rows of its table of that own name, "" for none. `prefix`
     and `after` are as `styx.model.key_range` takes them. `limit`: how many entries. Without `values`, keys only.

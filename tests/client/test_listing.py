@@ -13,15 +13,16 @@ import msgspec
 import pytest
 
 import styx
-from styx import App, Context, Event, Operator, RequestRejected, SnapshotTooOld, TransactionAborted
+from styx import App, Context, Event, ListEntry, Operator, RequestRejected, SnapshotTooOld, TransactionAborted
 from styx.client.http import HttpClient
-from styx.client.listing import ListEntry
 from styx.errors import BadArguments
 from styx.model.freshness import Freshness
 from styx.model.function_spec import LIST_FUNCTION
 from styx.model.limits import Limits
 from styx.testing import embedded_cluster
+from styx.worker.reads import Reads
 from tests.gateway.running import running
+from tests.plain_form import plain_form
 
 pytestmark = pytest.mark.anyio
 
@@ -282,6 +283,25 @@ async def test_the_keys_are_put_in_order_in_pieces() -> None:
         assert asked.started - before == 3, "8,192 keys at once"
         assert [key for key, _ in (await client.list(account, limit=1, after="k19998")).entries] == ["k19999"]
         assert asked.started - before == 4, "and never again"
+
+
+@plain_form
+async def test_a_part_of_a_listing_takes_a_slice_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each can be 500 entries: 64 of them in one slice, as of other functions, would hold up the protocol."""
+    ended: list[int] = []
+    run = Reads.run
+
+    def counted(self: Reads, invocations: int) -> Any:
+        found = run(self, invocations)
+        ended.append(len(found))
+        return found
+
+    monkeypatch.setattr(Reads, "run", counted)
+    async with styx.embedded(app, n_slots=4) as client:
+        await client.load(account, [(f"k{number:03}", number) for number in range(100)])
+        pages = await asyncio.gather(*(client.list(account) for _ in range(5)))
+        assert {len(page.entries) for page in pages} == {100}
+    assert (max(ended), sum(ended)) == (1, 20)
 
 
 async def test_a_page_ends_before_it_is_too_large() -> None:

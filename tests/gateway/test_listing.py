@@ -123,10 +123,9 @@ async def test_methods(gateway: Gateway) -> None:
 
 async def test_an_epoch_that_does_not_come_is_a_timeout(gateway: Gateway) -> None:
     late = await ask(gateway, "/v1/account", styx_at="1000000", styx_timeout="0.05")
-    assert (late.status, late.json["error"]["message"]) == (
-        504,
-        "the read has not ended within 0.05 s; nothing was changed. It waits for the end of epoch 1000000",
-    )
+    assert late.status == 504
+    assert "the read has not ended within 0.05 s; nothing was changed" in late.json["error"]["message"]
+    assert "epoch 1000000" in late.json["error"]["message"]
 
 
 def test_the_document_has_the_listings() -> None:
