@@ -391,6 +391,9 @@ class Simulation:
         last, ran = apps[max(apps)], list(world.versions.began.values())
         landed = check_landed(self.ingests.topics.values(), state, history.emitted, last, ran) if check else {}
         events = 0
+        if check and world.changes_seen is not None and not (plan.cluster and any(world.versions.began.values())):
+            assert world.coordinator is not None
+            world.changes_seen.check(state, world.coordinator.core.epoch, plan.slots)
         if check and plan.emits:
             partitions = [event_log.entries(records, slot) for slot in range(plan.slots)]
             events = event_log.check_events(partitions, history.emitted)

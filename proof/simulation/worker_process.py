@@ -14,6 +14,7 @@ import msgspec
 
 from proof import spinning
 from proof.simulation import event_log
+from proof.simulation.changes_seen import WorkerFollower
 from proof.simulation.external_calls import run_external
 from proof.simulation.network import NOTICE_S
 from proof.simulation.readers import Readers
@@ -114,6 +115,7 @@ class WorkerProcess:
         self.core = Worker(worker, app, n_slots, limits)
         self.journal = SimulatedJournal(self)
         self.readers = Readers(self, world.reads_seen)
+        self._follower = None if world.changes_seen is None else WorkerFollower(self, world.changes_seen)
         self._alarms = 0
         self._clock_error_us = CLOCK_STEP_US * (worker % 3) - CLOCK_BEHIND_US
         self._halts = Random(f"{self.name} halts")
@@ -174,6 +176,8 @@ class WorkerProcess:
             self.world.time.after(self.world.rng.random() * 0.0005, self._proceed)
         if self.world.plan.outside:
             self.readers.look()
+        if self._follower is not None:
+            self._follower.look()
         if self.core.checking and not self._checking:
             self._checking = True
             self.world.time.after(self.world.rng.random() * CHECK_S, self._check)

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from proof.simulation.changes_seen import changes_seen
 from proof.simulation.coordinator_process import CoordinatorProcess
 from proof.simulation.faulty_store import FaultyStore
 from proof.simulation.network import Network, PeerLinks
@@ -54,6 +55,7 @@ class World:
         self.network = Network(self.time, self.rng, plan.slow_messages)
         self.read_network = Network(self.time, Random(f"reads {seed}"), plan.slow_messages)
         self.reads_seen: list[ReadSeen] = []
+        self.changes_seen = changes_seen(plan)
         self.read_strictly = -1
         """The last epoch of which a strict read has ended."""
         self.strict_reads = 0

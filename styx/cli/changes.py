@@ -23,11 +23,8 @@ Exit codes:
 
 
 def changes(
-    what: Annotated[
-        str,
-        Parameter(
-            name="OPERATOR[/TABLE]", help="The operator's name, such as account; for one table or view, cart/items."
-        ),
+    operator: Annotated[
+        str, Parameter(help="The operator's name, such as account; for one table or view, cart/items.")
     ],
     /,
     *,
@@ -58,7 +55,7 @@ def changes(
     from styx.client.http import HttpClient
     from styx.errors import BadArguments, ConfigurationError, RequestRejected, SnapshotTooOld, StyxError
 
-    operator, _, table = what.partition("/")
+    name, _, table = operator.partition("/")
     encode = msgspec.json.Encoder().encode
 
     def line(epoch: ChangedEpoch) -> str:
@@ -72,7 +69,7 @@ def changes(
 
     async def printed() -> None:
         client = HttpClient(gateway_url(url), Credential(None if api_key is None else bearer(api_key)), ca)
-        async with client, client.changes(operator, table or None, from_epoch=from_) as reader:
+        async with client, client.changes(name, table or None, from_epoch=from_) as reader:
             async for epoch in reader:
                 print(line(epoch))
                 sys.stdout.flush()
