@@ -9,9 +9,8 @@ from itertools import count
 from styx.host.passes import Passes
 from styx.model.changes import Given, follow_error
 from styx.worker.followers import Followed, FollowEnded, Followers
+from styx.worker.reads import UNAVAILABLE
 from styx.worker.worker import Worker
-
-_UNAVAILABLE = "unavailable"
 
 
 class Mailbox:
@@ -85,6 +84,6 @@ class EngineChanges:
 
     def end(self, reason: str) -> None:
         """Nobody is given anything any more."""
-        self._over = FollowEnded(None, _UNAVAILABLE, "NotSent", reason)
+        self._over = FollowEnded(None, UNAVAILABLE, "NotSent", reason)
         for mailbox in self._mailboxes.values():
             mailbox.put(self._over)

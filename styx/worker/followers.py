@@ -16,7 +16,7 @@ from styx.model.changes import FROM_NOW, EpochChanges, TableChanges, followed
 from styx.model.limits import MIB
 from styx.worker.change_log import ChangeLog
 from styx.worker.generation import Generation
-from styx.worker.reads import TOO_OLD, closed_epoch, is_committing, last_closed
+from styx.worker.reads import TOO_OLD, UNAVAILABLE, closed_epoch, is_committing, last_closed
 from styx.worker.worker import Worker
 
 FOLLOWERS_MAX: Final = 256
@@ -27,7 +27,6 @@ MESSAGE_BYTES: Final = MIB
 """What the changes of one message count, but for one epoch with more."""
 NOT_REACHED: Final = "bad_request"
 """The code of a follower of epochs that are far from now."""
-_UNAVAILABLE: Final = "unavailable"
 _AHEAD_MAX: Final = 1
 """An epoch may be known elsewhere before it has begun here: that of a worker that is one ahead."""
 
@@ -144,7 +143,7 @@ class Followers:
             self._told = (-1, True)
 
     def _ask_again(self, follower: _Follower) -> None:
-        self._end(follower, _UNAVAILABLE, "NotSent", "the worker has begun a new generation: ask again")
+        self._end(follower, UNAVAILABLE, "NotSent", "the worker has begun a new generation: ask again")
 
     # What they get -----------------------------------------------------------------------------------------
 

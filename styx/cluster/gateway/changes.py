@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from functools import partial
-from typing import Final
 
 from styx.cluster.gateway.epoch_merge import EpochMerge
 from styx.cluster.gateway.reads import RETRY_SECONDS, ClusterReads, until
@@ -20,9 +19,7 @@ from styx.cluster.gateway.worker_link import Following
 from styx.cluster.wire import Owners
 from styx.model.changes import EpochChanges, Given, follow_error
 from styx.protocol.changes import ChangesGiven, FollowAsked, FollowOver
-
-_UNAVAILABLE: Final = "unavailable"
-"""The code of a worker that is to be asked again, or another one in its place."""
+from styx.worker.reads import UNAVAILABLE
 
 
 class ClusterChanges:
@@ -97,7 +94,7 @@ class _Generation:
             self._left.discard(worker)
             if message is None or not self._merge.has_begun(worker):
                 self._left.clear()  # no epoch becomes whole any more
-            if message is not None and message.code != _UNAVAILABLE:
+            if message is not None and message.code != UNAVAILABLE:
                 self._refused = message
         self._there.set()
 

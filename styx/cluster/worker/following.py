@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from styx.protocol.changes import ChangesGiven, FollowAsked, FollowLeft, FollowOver, FollowTaken
 from styx.worker.followers import Followed, FollowEnded, Followers
+from styx.worker.reads import UNAVAILABLE
 from styx.worker.worker import Worker
 
 
@@ -32,7 +33,7 @@ class WorkerFollowers:
             self.followers.taken(its_id, message.messages)
         elif message.generation != self._worker.generation:
             text = f"the worker is in generation {self._worker.generation}, not {message.generation}: ask again"
-            self._send(client, FollowOver(message.id, "unavailable", text))
+            self._send(client, FollowOver(message.id, UNAVAILABLE, text))
         else:
             self.followers.follow(its_id, message.operator, message.table, message.after)
 
