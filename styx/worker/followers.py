@@ -16,7 +16,7 @@ from styx.model.changes import FROM_NOW, EpochChanges, TableChanges, followed
 from styx.model.limits import MIB
 from styx.worker.change_log import ChangeLog
 from styx.worker.generation import Generation
-from styx.worker.reads import TOO_OLD, UNAVAILABLE, closed_epoch, is_committing, last_closed
+from styx.worker.reads import TOO_OLD, UNAVAILABLE, is_committing, last_closed
 from styx.worker.worker import Worker
 
 FOLLOWERS_MAX: Final = 256
@@ -27,6 +27,8 @@ MESSAGE_BYTES: Final = MIB
 """What the changes of one message count, but for one epoch with more."""
 NOT_REACHED: Final = "bad_request"
 """The code of a follower of epochs that are far from now."""
+_NO_LOG: Final = -2
+"""In place of a log's last epoch: there is none, or its worker has not loaded its state."""
 _AHEAD_MAX: Final = 1
 """An epoch may be known elsewhere before it has begun here: that of a worker that is one ahead."""
 
@@ -79,7 +81,7 @@ class Followers:
         self._generation: Generation = worker.generation_data
         self._by_id: dict[Any, _Follower] = {}
         self._ended: list[FollowEnded] = []
-        self._told = (-1, False)
+        self._told = (_NO_LOG, False)
 
     def __len__(self) -> int:
         """How many follow."""
@@ -118,7 +120,7 @@ class Followers:
         follower = self._by_id.get(its_id)
         if follower is not None:
             follower.untaken -= messages
-            self._told = (-1, True)
+            self._told = (_NO_LOG, True)
 
     def ids(self) -> list[Any]:
         """Those who follow."""
@@ -128,7 +130,7 @@ class Followers:
         log = self._generation.changes
         if log is not None:
             log.followers = sum([follower.log is log for follower in self._by_id.values()])
-        self._told = (-1, True)
+        self._told = (_NO_LOG, True)
 
     def _go_with_generation(self) -> None:
         """Whoever follows the generation that has ended gets the rest of it. Its workers have other slots now, so then
@@ -140,7 +142,7 @@ class Followers:
             for follower in list(self._by_id.values()):
                 if follower.log is not before:
                     self._ask_again(follower)
-            self._told = (-1, True)
+            self._told = (_NO_LOG, True)
 
     def _ask_again(self, follower: _Follower) -> None:
         self._end(follower, UNAVAILABLE, "NotSent", "the worker has begun a new generation: ask again")
@@ -173,9 +175,9 @@ class Followers:
             if found is not None:
                 given.append(found)
                 more = more or log is not now or (follower.after < log.last and follower.untaken < UNTAKEN_MAX)
-            elif log is not now and (log.begun is None or follower.after >= log.last) and follower.id in self._by_id:
+            elif log is not now and follower.id in self._by_id and (not follower.begun or follower.after >= log.last):
                 self._ask_again(follower)
-        self._told = (-1 if now is None else now.last, more)
+        self._told = (_NO_LOG if now is None or now.begun is None else now.last, more)
         ended, self._ended = self._ended, []
         return [*given, *ended]
 
@@ -200,18 +202,20 @@ class Followers:
         return Followed(follower.id, follower.after, epochs)
 
     def _begins(self, follower: _Follower, log: ChangeLog, begun: int) -> bool:
-        """Whether it can begin; it is told why if not."""
-        last = max(log.last, begun)
+        """Whether it begins; it is told why if it cannot, and waits for the next epoch to close if it may not yet."""
         if follower.after == FROM_NOW:
-            follower.after = last
+            if log.last < begun:
+                return False  # The epoch that closes next is not told: whoever reads now would miss what it changes.
+            follower.after = log.last
         elif follower.after < begun:
             self._too_old(follower, begun, "they")
             return False
-        elif follower.after > last and closed_epoch(self._worker) >= -1:
-            known = self._worker.epoch + _AHEAD_MAX
-            if follower.after > known:
+        elif follower.after > log.last and log is self._generation.changes:
+            # Also before the worker serves: a follower comes back to a restored deployment while that still begins.
+            last = max(self._worker.epoch, self._worker.recorded_until)
+            if follower.after > last + _AHEAD_MAX:
                 text = (
-                    f"changes from epoch {follower.after + 1} on are wanted, and the last one is {self._worker.epoch}: "
+                    f"changes from epoch {follower.after + 1} on are wanted, and the last one is {last}: "
                     "is it another deployment, or restored from a backup? Begin anew"
                 )
                 self._end(follower, NOT_REACHED, "RequestRejected", text)

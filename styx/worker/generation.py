@@ -41,7 +41,7 @@ class Generation:
     and `replies_durable`, the last epoch whose replies are all durable. `externals` are the external calls under way.
     `marks` are those in the logs of events, None if the app has no events. `versions` are what reads outside the log
     need of earlier epochs; `read` is true once there was one. `changes` are those of closed epochs, for whoever follows
-    them; None while nobody does.
+    them; None while nobody does; they have none of an epoch up to `converted_until`.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class Generation:
         self.versions = Versions(limits.versions_max, limits.version_bytes_max)
         self.read = False
         self.changes: ChangeLog | None = None
+        self.converted_until = -1
 
     def behind(self, before: Generation) -> Generation:
         """Itself. Who has followed the changes of the generation `before` goes on with those of this one."""
@@ -106,8 +107,13 @@ class Generation:
         if self.epoch >= 0 and self.changes is None:
             # Somebody may have followed the workers of the generation before, and soon asks how it goes on.
             self.changes = ChangeLog()
+        if self.epoch >= 0 and any(slot.state.converted for slot in self.slots.values()):
+            # What a new version of the app converts is of no epoch, so no change tells of it. Whoever has followed up
+            # to here is told that there is a gap: the next epoch's changes are not kept. It comes at once, because the
+            # coordinator wants a snapshot of what was converted.
+            self.converted_until = self.epoch + 1
         if self.changes is not None:
-            self.changes.begin(self.keep_versions(self.epoch), self.epoch)
+            self.changes.begin(max(self.keep_versions(self.epoch), self.converted_until), self.epoch)
 
     def replay_further(self, plan: EpochPlan) -> None:
         """Takes a recorded epoch behind those that the loaded state came with, for a log that is read while it is
@@ -138,7 +144,7 @@ class Generation:
         log = self.changes = ChangeLog()
         if not self.slots:
             return log
-        begun = self.keep_versions(closed + committing)
+        begun = max(self.keep_versions(closed + committing), self.converted_until)
         log.begin(begun, closed)
         for epoch in range(begun + 1, closed + 1):
             log.add(changes_of(self.slots, self.versions, epoch))

@@ -7,20 +7,23 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 from proof.chaos_app import app as chaos_app
 from proof.random_requests import CONTENDED, MIXED, Profile
 from styx.model.changes import FROM_NOW, EpochChanges, followed
 from styx.model.limits import Limits
-from styx.protocol.messages import Recover
+from styx.protocol.messages import Recover, Resume
+from styx.sequencer.epoch_record import EpochPlan
 from styx.state.slot_state import IDEMPOTENCY_TABLE, SlotState
 from styx.worker import change_log, followers
 from styx.worker.events import CoordinatorSaid, LoadedSlot, StateLoaded, Step
 from styx.worker.followers import NOT_REACHED, Followed, FollowEnded, Followers
 from styx.worker.reads import TOO_OLD, is_committing, last_closed
+from styx.worker.worker import Worker
 from tests.plain_form import plain_form
-from tests.worker.test_read_exchange import Pair
+from tests.worker.test_read_exchange import KEYS, Pair
 from tests.worker.test_reads import N_SLOTS, Stepping, placed, random_write
 
 State = dict[tuple[int, str, Any], bytes]
@@ -375,3 +378,90 @@ def test_who_follows_while_the_state_is_loaded_has_all_behind_it() -> None:
     worker.step(StateLoaded(2, 40, 0, {0: LoadedSlot(SlotState(), 0, [])}, [], {}))
     run(feed, follower)
     assert follower.began == 40
+
+
+def loading(pair: Pair, epoch: int, state: SlotState, *plans: EpochPlan) -> tuple[Worker, StateLoaded]:
+    """A worker in a new generation, and the answer with the state that it waits for, at the end of `epoch`."""
+    worker = pair.workers[0]
+    pair.generation += 1
+    worker.step(CoordinatorSaid(Recover(pair.generation, {0: 0, 1: 1}, None, {0: "a/1", 1: "b/1"})))
+    return worker, StateLoaded(pair.generation, epoch, 0, {0: LoadedSlot(state, 0, [])}, list(plans), {})
+
+
+def test_an_epoch_far_from_now_is_refused_although_the_worker_does_not_serve_yet() -> None:
+    """Whoever followed a deployment that is restored comes back while that still begins."""
+    pair = Pair()
+    worker, loaded = loading(pair, 40, SlotState(), EpochPlan(epoch=41, counter=0, batches={}))
+    feed = Followers(worker)
+    near, far = Follower(feed, 1, 42), Follower(feed, 2, 43)
+    worker.step(loaded)
+    assert worker.reached is Step.LOADED
+    run(feed, near, far)
+    assert (near.ended, near.began) == (None, 42)
+    assert far.ended is not None
+    assert far.ended.code == NOT_REACHED
+    assert "the last one is 41" in far.ended.message
+
+
+def test_who_follows_while_nothing_is_loaded_begins_although_no_epoch_closes() -> None:
+    """Another follower's end was the last that `run` had to say before that."""
+    pair = Pair()
+    feed = Followers(pair.workers[0])
+    before = Follower(feed, 1)
+    run(feed, before)
+    worker, loaded = loading(pair, -1, SlotState())
+    follower = Follower(feed, 2)
+    run(feed, before, follower)
+    assert before.ended is not None
+    worker.step(loaded)
+    run(feed, follower)
+    assert follower.began == -1
+
+
+def test_converted_state_is_a_gap_that_is_told() -> None:
+    """It is of no epoch. Who begins now begins behind the next one: what reads give from then on is converted."""
+    pair = Pair()
+    for number in range(2):
+        pair.say(number, Recover(2, {0: 0, 1: 1}, None, {0: "a/1", 1: "b/1"}))
+        state = SlotState().replaced({"account": {KEYS[0]: msgspec.msgpack.encode(7)}}) if number == 0 else SlotState()
+        pair.step(number, StateLoaded(2, 40, 0, {number: LoadedSlot(state, 0, [])}, [], {}))
+        pair.say(number, Resume(2))
+    pair.generation = 2
+    feed = Followers(worker := pair.workers[0])
+    late, behind, now = Follower(feed, 1, 40), Follower(feed, 2, 41), Follower(feed, 3)
+    run(feed, late, behind, now)
+    assert late.ended is not None
+    assert late.ended.code == TOO_OLD
+    assert (behind.began, now.began) == (41, None)
+    for epoch in (41, 42):
+        pair.put(0, epoch)
+        pair.join(epoch)
+        pair.close(epoch)
+        run(feed, behind, now)
+        assert now.began == 41
+    assert worker.epoch == 42
+    assert [epoch.epoch for epoch in behind.epochs] == [epoch.epoch for epoch in now.epochs] == [42]
+    run(feed, other := Follower(feed, 4, 40))
+    assert other.ended is not None, "nor does anybody get over it later"
+
+
+def test_who_begins_while_an_epoch_commits_is_told_so_when_that_has_closed() -> None:
+    """A read that it makes then has the epoch, whatever freshness it asks for."""
+    rng = Random("commits")
+    engine = Stepping(chaos_app)
+    feed = Followers(engine.worker)
+    who: list[Follower] = []
+
+    def look() -> None:
+        if is_committing(engine.worker) and not who:
+            who.append(Follower(feed, 1))
+        for given in feed.run() if who else ():
+            who[0].take(given)
+            assert who[0].began is not None
+            assert who[0].began <= last_closed(engine.worker)
+
+    engine.looks.append(look)
+    for number in range(10):
+        write(engine, rng, number, CONTENDED)
+    assert who
+    assert who[0].began is not None
