@@ -53,11 +53,14 @@ where it begins.
 class ChangeReader:
     """The epochs with changes, one by one, in order, each once and whole. Use it as `async for`.
 
-    Leaving the loop early is fine: `async with` or `aclose()` frees what it holds at once.
+    Leaving the loop early is fine: `async with` or `aclose()` frees what it holds at once. So is a wait that is given
+    up: the next one goes on where it was.
     """
 
-    def __init__(self, make: Callable[[], Steps]) -> None:
+    def __init__(self, make: Callable[[int], Steps], after: int) -> None:
+        """`make` makes the steps behind the end of an epoch; those behind `after`, or `FROM_NOW`, are wanted."""
         self._make = make
+        self._after = after
         self._steps: Steps | None = None
         self._read: list[ChangedEpoch] = []
         self._through: int | None = None
@@ -97,12 +100,21 @@ class ChangeReader:
         if self._failure is not None:
             raise self._failure
         if self._steps is None:
-            self._steps = self._make()
+            self._steps = self._make(self._after if self._through is None else self._through)
+        steps = self._steps
         try:
-            through, epochs = await anext(self._steps)
+            through, epochs = await anext(steps)
         except StyxError as error:
             self._failure = error  # else the next step would look like the end
             raise
+        except BaseException:
+            # It has ended, with a wait that was given up, or a value that cannot be read. Whoever waits anew begins
+            # behind what has come; else it would look like the end, too.
+            if self._steps is steps:
+                self._steps = None
+            raise
+        if self._through is not None and through <= self._through:
+            return  # where it has begun anew
         if epochs:
             self._epoch = self._through
         self._read.extend(epochs)

@@ -253,7 +253,7 @@ class EmbeddedClient(Client):
         engine = self.engine
         name = engine.app.operator(operator_name(operator)).name
         wanted, after = followed_table(engine.app, name, table), checked_after(from_epoch)
-        return ChangeReader(lambda: steps_of(engine.changes, engine.app, name, wanted, after))
+        return ChangeReader(lambda behind: steps_of(engine.changes, engine.app, name, wanted, behind), after)
 
     def entity(self, operator: OperatorLike, key: KeyLike) -> Any:
         """An entity's committed state, decoded, None if it has none: for tests and tools, not for functions."""

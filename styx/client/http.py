@@ -345,7 +345,7 @@ class HttpClient(RemoteClient):
         name, after = operator_name(operator), checked_after(from_epoch)
         wanted, typed = table_in(name, table), TypedChanges(operator, table)
         source = HttpChanges(self._url, self._credential, lambda: self._session)
-        return ChangeReader(lambda: source.steps(name, wanted, after, typed))
+        return ChangeReader(lambda behind: source.steps(name, wanted, behind, typed), after)
 
     @property
     def event_source(self) -> HttpEvents:

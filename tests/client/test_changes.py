@@ -14,7 +14,7 @@ from anyio.from_thread import start_blocking_portal
 import styx
 from styx import App, Context, Operator, SnapshotTooOld
 from styx.client.base import Client
-from styx.client.changes import Change, ChangedEpoch
+from styx.client.changes import Change, ChangedEpoch, ChangeReader, Steps
 from styx.client.http import HttpClient
 from styx.client.kafka.client import KafkaClient
 from styx.errors import BadArguments, ConfigurationError, NotSent, RequestRejected, UnknownOperator
@@ -155,6 +155,34 @@ async def test_what_is_not_kept_any_more_is_told(cluster: EmbeddedCluster, clien
         for _ in range(2):
             with pytest.raises(SnapshotTooOld, match="kept from epoch"):
                 await anext(reader)
+
+
+async def test_a_wait_that_is_given_up_ends_nothing_and_loses_nothing(cluster: EmbeddedCluster, client: Client) -> None:
+    async with client.changes(loose) as reader:
+        await reader.begin()
+        for turn in range(3):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(anext(reader), 0.05)
+            await cluster.call(loose, "a", "put", 2 * turn)
+            await cluster.call(loose, "a", "put", 2 * turn + 1)
+            seen = [(await anext(reader)).changes for _ in range(2)]
+            assert seen == [[Change("a", 2 * turn)], [Change("a", 2 * turn + 1)]]
+
+
+async def test_what_cannot_be_read_is_not_the_end() -> None:
+    asked: list[int] = []
+
+    async def steps(after: int) -> Steps:
+        asked.append(after)
+        yield (6, []) if after == 5 else (6, [ChangedEpoch(6, [])])
+        raise ValueError("it does not fit")
+
+    reader = ChangeReader(steps, 5)
+    assert await reader.begin() == 6
+    for _ in range(2):
+        with pytest.raises(ValueError, match="does not fit"):
+            await anext(reader)
+    assert asked == [5, 6]
 
 
 async def test_the_end_of_the_engine_is_told(cluster: EmbeddedCluster) -> None:
