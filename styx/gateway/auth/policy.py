@@ -83,9 +83,9 @@ def action_of(
             allowed = edit is not None and method in ("GET", "HEAD", "POST")
             return Action(EDIT, *edit) if edit is not None and allowed else None
         if sent.startswith(head.CHANGES_PREFIX):
-            # Those of all entities come in one stream: a rule for an entity of one's own has none of it.
+            # Those of all entities come in one stream, with their keys, as in a listing.
             changes = head.parse_changes(sent)
-            return None if changes is None or method not in ("GET", "HEAD") else Action(READ, changes.operator)
+            return None if changes is None or method not in ("GET", "HEAD") else Action(LIST, changes.operator)
         asked, event = head.parse(sent), head.published(sent, method)
     except RequestRejected:
         return None
