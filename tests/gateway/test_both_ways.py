@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 
 from styx import Limits, NotSent, OutcomeUnknown, RequestRejected
 from styx.cli.request_lines import RequestLines
+from styx.gateway.app import Gateway
+from styx.http.direct import DirectRequest
+from tests.gateway.fake_engine import FakeEngine
 from tests.gateway.ways import Way, both, held, request
 from tests.http.wire import Peer, turns
 
@@ -85,6 +88,7 @@ OTHERS: Final = {
     "timeout twice": twice("Styx-Timeout", "1", "2"),
     "cookie twice": twice("Cookie", "a=1", "b=2"),
     "query": request("POST /v1/shelf/a/add?x=1"),
+    "fragment": request("POST /v1/shelf/a/add#x"),
     "read outside the log": request(Styx_Freshness="latest"),
     "read at an epoch": request(Styx_At="3"),
     "read": request("GET /v1/shelf/a", None),
@@ -122,6 +126,14 @@ async def test_what_goes_the_direct_way(name: str) -> None:
 async def test_what_goes_by_asgi(name: str) -> None:
     direct, _ = await both(ALL[name])
     assert direct.taken == []
+
+
+@pytest.mark.parametrize("target", [b"/v1/shelf/\xe9/add", b"/v1/shelf/a/add?x", b"/v1/shelf/a/add#x", b"/v1/shelf/a"])
+async def test_what_is_no_path_of_a_call_is_not_taken(target: bytes) -> None:
+    connection, headers = Way(direct=True).peer.connection, [(b"host", b"localhost")]
+    direct = Gateway(FakeEngine()).direct
+    assert direct.takes(DirectRequest(connection, b"POST", b"/v1/shelf/a/add", headers, keep_alive=True))
+    assert not direct.takes(DirectRequest(connection, b"POST", target, headers, keep_alive=True))
 
 
 @pytest.mark.parametrize("name", ALL)
