@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import styx
 from styx import Limits, NotSent, OutcomeUnknown, RequestRejected
 from styx.cli.request_lines import RequestLines
-from tests.gateway.ways import Way, both, held, request
+from styx.gateway.app import Gateway
+from styx.gateway.front import Entrance
+from styx.http.direct import DirectRequest
+from styx.http.room import HttpLimits, Room
+from styx.messages import ReplyRecord
+from tests.gateway.fake_engine import FakeEngine, app
+from tests.gateway.ways import FRONT, Way, both, held, request
 from tests.http.wire import Peer, turns
 
 pytestmark = pytest.mark.anyio
@@ -85,6 +93,7 @@ OTHERS: Final = {
     "timeout twice": twice("Styx-Timeout", "1", "2"),
     "cookie twice": twice("Cookie", "a=1", "b=2"),
     "query": request("POST /v1/shelf/a/add?x=1"),
+    "fragment": request("POST /v1/shelf/a/add#x"),
     "read outside the log": request(Styx_Freshness="latest"),
     "read at an epoch": request(Styx_At="3"),
     "read": request("GET /v1/shelf/a", None),
@@ -122,6 +131,14 @@ async def test_what_goes_the_direct_way(name: str) -> None:
 async def test_what_goes_by_asgi(name: str) -> None:
     direct, _ = await both(ALL[name])
     assert direct.taken == []
+
+
+@pytest.mark.parametrize("target", [b"/v1/shelf/\xe9/add", b"/v1/shelf/a/add?x", b"/v1/shelf/a/add#x", b"/v1/shelf/a"])
+async def test_what_is_no_path_of_a_call_is_not_taken(target: bytes) -> None:
+    connection, headers = Way(direct=True).peer.connection, [(b"host", b"localhost")]
+    direct = Gateway(FakeEngine()).direct
+    assert direct.takes(DirectRequest(connection, b"POST", b"/v1/shelf/a/add", headers, keep_alive=True))
+    assert not direct.takes(DirectRequest(connection, b"POST", target, headers, keep_alive=True))
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -264,6 +281,19 @@ async def test_the_end_of_the_grace_period_is_answered() -> None:
     assert ways[0].served() == ways[1].served()
 
 
+async def test_a_reply_that_comes_as_the_grace_period_ends_is_the_only_answer() -> None:
+    way, _ = await held(request())
+    (task,) = way.peer.state.tasks
+    task.cancel(msg="the grace period is over")
+    under_way: Any = way.taken[0].cancelled.__self__  # type: ignore[union-attr]
+    under_way.set_result(ReplyRecord("id", 1, 1, 7, 1, b"\x05"))
+    await turns()
+    assert way.peer.wire.written.count(b"HTTP/1.1 ") == 1
+    assert way.gateway.metrics.in_flight == 0
+    way.engine.release()
+    await turns()
+
+
 async def test_no_reply_in_time() -> None:
     ways = await held(request(Styx_Timeout="0.001"))
     for way in ways:
@@ -351,3 +381,15 @@ async def test_lines_for_a_terminal(caplog: pytest.LogCaptureFixture) -> None:
     assert told[0] == told[1]
     assert told[0][0] == "200 shelf/a.add T ms epoch 7"
     assert len(told[0]) == 3
+
+
+async def test_pipelined_calls_of_an_embedded_engine_are_all_answered() -> None:
+    """An engine gives its replies in the middle of its work, when it takes no further request."""
+    async with styx.embedded(app) as client:
+        entrance = Entrance(Gateway(client.engine), FRONT, FRONT.rules("localhost", "127.0.0.1"))
+        peer = Peer(entrance.application, Room(HttpLimits(1, 75.0)), entrance.direct)
+        peer.connection.data_received(b"".join(request(body=b"[%d, 0]" % number) for number in range(5)))
+        async with asyncio.timeout(5):
+            while peer.connection._in_flight:
+                await turns()
+        assert re.findall(rb'"result":(\d)', peer.wire.written) == [b"0", b"1", b"2", b"3", b"4"]
