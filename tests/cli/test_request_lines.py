@@ -51,7 +51,7 @@ async def test_a_line(http: httpx.AsyncClient, caplog: pytest.LogCaptureFixture)
         ("GET", "/v1/account/alice", "GET account/alice"),
         ("POST", "/v1/account/" + "a" * 1000 + "/open", "account/" + "a" * 192 + "…"),
     ],
-    ids=range(6),
+    ids=range(7),
 )
 async def test_what_a_request_is_called(method: str, path: str, name: str) -> None:
     assert request_name({"method": method, "path": path, "raw_path": path.encode()}) == name
