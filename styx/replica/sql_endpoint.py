@@ -103,8 +103,9 @@ async def _send_result(found: Found, form: str, sending: _Sending) -> None:
         (b"content-type", encoder.content_type.encode()),
         status.NOT_CACHED,
         (status.EPOCH, b"%d" % found.epoch),
-        (AGE, b"%.3f" % max(0.0, time.time() - found.closed_s)),
     ]
+    if found.closed_s is not None:
+        sending.headers.append((AGE, b"%.3f" % max(0.0, time.time() - found.closed_s)))
     await sending.more(encoder.begin())
     async for batch in found.batches:
         await sending.more(encoder.rows(batch))
