@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from styx.gateway.head import PREFIX
+from styx.gateway.head import PREFIX, SQL_PATH
 from styx.http.asgi import Application, Message, Receive, Scope, Send
 from styx.http.direct import Direct, DirectRequest
 from styx.reports.json_lines import FIELDS
@@ -143,7 +143,7 @@ def request_name(scope: Scope) -> str:
     name = "/".join(parts[:2]) + "".join(f".{part}" for part in parts[2:])
     if scope["method"] != "POST":
         name = f"{scope['method']} {name}"
-    elif len(parts) == 1:
+    elif len(parts) == 1 and path != SQL_PATH:
         name += " (load)"
     name = name if name.isprintable() else ascii(name)
     return name if len(name) <= PATH_CHARS_MAX else f"{name[:PATH_CHARS_MAX]}…"

@@ -20,6 +20,7 @@ from styx.gateway.server import serve
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.process.memory import return_large_blocks, tune_collector
+from styx.replica.live import LiveSql
 from styx.watchdog import ending
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ async def serve_embedded(
             # The log's writer waits so long for the interpreter beside a busy engine, and a reply waits for the writer.
             sys.setswitchinterval(SWITCH_INTERVAL_S)
             watching = asyncio.create_task(_until_failed(engine, stop))
+            sql = LiveSql(engine)
             try:
                 await serve(
                     engine,
@@ -138,9 +140,11 @@ async def serve_embedded(
                     stop=stop,
                     listener=listener,
                     around=around,
+                    sql=sql,
                 )
             finally:
                 watching.cancel()
+                await sql.close()
             if not engine.ready:
                 raise EngineFailed(engine.unavailable_reason or "the engine stopped")
     return snapshot_epoch(engine)

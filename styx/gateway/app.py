@@ -26,9 +26,9 @@ from styx.gateway.docs_page import CONTENT_SECURITY_POLICY, docs_page
 from styx.gateway.endpoint import RequestEndpoint
 from styx.gateway.engine import Engine
 from styx.gateway.events import EventEndpoint
-from styx.gateway.head import CHANGES_PREFIX, EVENTS_PREFIX
+from styx.gateway.head import CHANGES_PREFIX, EVENTS_PREFIX, SQL_PATH
 from styx.gateway.openapi import openapi
-from styx.http.asgi import CLOSE, Message, Receive, Scope, Send
+from styx.http.asgi import CLOSE, Application, Message, Receive, Scope, Send
 from styx.metrics.exposition import CONTENT_TYPE as METRICS_CONTENT_TYPE
 from styx.model.app import App
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
@@ -36,6 +36,7 @@ from styx.values.codec import shown
 
 SHUTTING_DOWN: Final = "the gateway is shutting down: send new requests to another one"
 WORKERS_HAVE_ERRORS: Final = "each worker of a cluster has its own errors: ask /errors at a worker's --http-port"
+_SQL_OPERATOR: Final = "sql"
 _CODES: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -44,11 +45,14 @@ class Gateway:
 
     `timeout_seconds` is how long a request waits for its reply unless it says otherwise. While `draining`, `/readyz`
     says that no new requests should be sent here, and each answer is the last one on its connection. `direct` is the
-    direct way of calls.
+    direct way of calls. `sql` serves `/v1/sql`, unless the app has an operator of that name.
     """
 
-    def __init__(self, engine: Engine, timeout_seconds: float = TIMEOUT_SECONDS_DEFAULT) -> None:
+    def __init__(
+        self, engine: Engine, timeout_seconds: float = TIMEOUT_SECONDS_DEFAULT, sql: Application | None = None
+    ) -> None:
         self._engine = engine
+        self._sql = sql
         self._description: _Description | None = None
         calls = self._calls = Calls(engine, timeout_seconds)
         self.metrics = calls.metrics
@@ -87,6 +91,8 @@ class Gateway:
         path = head.request_path(scope) if scope["type"] == "http" else None
         if path is None:
             await self._others(scope, receive, send)
+        elif path == SQL_PATH and self._sql is not None and self.has_sql():
+            await self._sql(scope, receive, send)
         elif path.startswith(EVENTS_PREFIX) and self.events.serves(path, scope["method"]):
             await self.events(path, scope, receive, send)
         elif path.startswith(CHANGES_PREFIX):
@@ -99,8 +105,8 @@ class Gateway:
         return bool(self._engine.app.events)
 
     def has_sql(self) -> bool:
-        """No queries are served here."""
-        return False
+        """Whether queries in SQL are served."""
+        return self._sql is not None and _SQL_OPERATOR not in self._engine.app.operators
 
     def _closing(self, send: Send) -> Send:
         """Wraps `send`: while `draining`, every answer gets `Connection: close`, and the server then closes the

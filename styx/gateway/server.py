@@ -57,10 +57,13 @@ async def serve(
     front: Front | None = None,
     listener: socket.socket | None = None,
     around: Callable[[Application], Application] | None = None,
+    sql: Application | None = None,
 ) -> None:
-    """Serves an engine, as `serve_application`. `timeout_seconds`: how long a request waits for its reply."""
+    """Serves an engine, as `serve_application`. `timeout_seconds`: how long a request waits for its reply. `sql` is as
+    in `Gateway`.
+    """
     await serve_application(
-        Gateway(engine, timeout_seconds),
+        Gateway(engine, timeout_seconds, sql),
         host,
         port,
         on_started=on_started,

@@ -72,6 +72,10 @@ class RunningQuery:
     ) -> None:
         self._process.end()
 
+    def end(self) -> None:
+        """Ends the query's process at once, from any thread: whoever waits for it gets `QueryFailed`."""
+        self._process.kill()
+
     def load(self, number: int) -> None:
         """Sends the rows of the table of that number, by `send_rows` or `share_rows`."""
         raise NotImplementedError

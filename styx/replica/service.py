@@ -108,7 +108,7 @@ class ReplicaService:
             else:
                 self.counts.answered += 1
             finally:
-                query.kill()
+                query.end()
                 await asyncio.shield(self._in_thread(lambda: query.__exit__(None, None, None)))
 
     @asynccontextmanager
@@ -155,7 +155,7 @@ class ReplicaService:
         try:
             return await asyncio.shield(doing)
         except asyncio.CancelledError:
-            query.kill()
+            query.end()
             with contextlib.suppress(QueryFailed, Killed, UnsupportedValue):
                 await doing
             raise

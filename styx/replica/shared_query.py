@@ -54,7 +54,7 @@ class SharedQuery(RunningQuery):
         if made:
             self.share_rows(made)
 
-    def kill(self) -> None:
-        """Ends it, while another thread may wait for it."""
+    def end(self) -> None:
+        """As `RunningQuery.end`; who has rows made for it gets `Killed` when those of a slot are there."""
         self._killed = True
-        self._process.kill()
+        super().end()

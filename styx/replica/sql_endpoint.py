@@ -37,12 +37,13 @@ _encode = msgspec.json.Encoder().encode
 
 
 class SqlEndpoint:
-    """Serves the queries of a service, each of which may use at most `most`."""
+    """Serves the queries of a service, each of which may use at most `most`. `note` stands beside the tables."""
 
-    def __init__(self, service: QueryService, most: Limits) -> None:
+    def __init__(self, service: QueryService, most: Limits, note: str = "") -> None:
         self.latency = Histogram(SQL_SECONDS)
         self._service = service
         self._most = most
+        self._note = note
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI interface."""
@@ -68,7 +69,8 @@ class SqlEndpoint:
             }
             for table in self._service.tables()
         ]
-        return Answer(200, _encode({"tables": tables}))
+        note = {"note": self._note} if self._note else {}
+        return Answer(200, _encode({"tables": tables, **note}))
 
     async def _post(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope["headers"])
@@ -101,8 +103,9 @@ async def _send_result(found: Found, form: str, sending: _Sending) -> None:
         (b"content-type", encoder.content_type.encode()),
         status.NOT_CACHED,
         (status.EPOCH, b"%d" % found.epoch),
-        (AGE, b"%.3f" % max(0.0, time.time() - found.closed_s)),
     ]
+    if found.closed_s is not None:
+        sending.headers.append((AGE, b"%.3f" % max(0.0, time.time() - found.closed_s)))
     await sending.more(encoder.begin())
     async for batch in found.batches:
         await sending.more(encoder.rows(batch))

@@ -47,10 +47,11 @@ async def test_a_line(http: httpx.AsyncClient, caplog: pytest.LogCaptureFixture)
         ("POST", "/bank/v1/account/a%2Fb/open?x=1", "account/a/b.open"),
         ("POST", "/v1/account/%0A%1B[2J/open", "'account/\\n\\x1b[2J.open'"),
         ("POST", "/v1/account", "account (load)"),
+        ("POST", "/v1/sql", "sql"),
         ("GET", "/v1/account/alice", "GET account/alice"),
         ("POST", "/v1/account/" + "a" * 1000 + "/open", "account/" + "a" * 192 + "…"),
     ],
-    ids=range(6),
+    ids=range(7),
 )
 async def test_what_a_request_is_called(method: str, path: str, name: str) -> None:
     assert request_name({"method": method, "path": path, "raw_path": path.encode()}) == name

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 import yaml
 
-from tests.kubernetes.charts import CHARTS, NAMES, RELEASE, Manifest, rendered, run_helm, values_files
+from tests.kubernetes.charts import CHARTS, NAMES, RELEASE, Manifest, RenderFailed, rendered, run_helm, values_files
 from tests.kubernetes.object_schemas import VERSIONS, violations
 from tests.kubernetes.policies import POLICIES, Policy, the_network_is_closed
 from tests.kubernetes.workloads import strings, workloads
@@ -79,3 +79,31 @@ def test_gateways_answer_under_the_names_by_which_they_are_reached(helm: Path) -
     own = [service + end for end in ("", ".somewhere", ".somewhere.svc", ".somewhere.svc.cluster.local")]
     assert environment["STYX_ALLOW_HOST"].split() == [*own, "bank.example.com", "*.bank.example.com"]
     assert environment["STYX_ALLOW_ORIGIN"].split() == ["https://shop.example.com", "http://localhost:3000"]
+
+
+def test_a_replica_is_asked_by_few_and_reaches_the_store_alone(helm: Path) -> None:
+    objects = rendered(helm, "styx", "--values", str(CHARTS / "styx" / "ci" / "replica.yaml"))
+    [replica] = [each for each in workloads(objects) if each.where == "Deployment/r1-styx-replica"]
+    [container] = replica.pod["containers"]
+    environment = {each["name"]: each.get("value") for each in container["env"]}
+    assert container["image"] == "registry.example.com/styx-sql:1"
+    assert environment["STYX_ALLOW_HOST"].split()[::4] == ["r1-styx-replica", "sql.example.com"]
+    assert environment["STYX_STORE"]
+    assert "STYX_LOG" not in environment
+    assert (environment["STYX_API_KEYS"], environment["STYX_QUERY_ROWS"]) == ("/etc/styx/access/keys.json", "100000")
+    [policy] = [
+        each for each in objects if each["kind"] == "NetworkPolicy" and each["metadata"]["name"] == "r1-styx-replica"
+    ]
+    asking, watching = policy["spec"]["ingress"]
+    assert asking == {
+        "from": [{"podSelector": {"matchLabels": {"app": "dashboard"}}}],
+        "ports": [{"port": "sql", "protocol": "TCP"}],
+    }
+    assert watching["ports"] == [{"port": "http", "protocol": "TCP"}]
+    ports = {port["port"] for rule in policy["spec"]["egress"] for port in rule["ports"]}
+    assert ports == {53, 443, 9000}
+
+
+def test_a_replica_without_an_image_that_has_sql_is_refused(helm: Path) -> None:
+    with pytest.raises(RenderFailed, match="name an image that has the extra sql"):
+        rendered(helm, "styx", "--set", "replica.enabled=true")

@@ -15,6 +15,13 @@ from styx.cluster.worker.process import WorkerProcess
 from styx.gateway.calls import GatewayMetrics
 from styx.kafka.address import parse_kafka_url
 from styx.model.ingest_position import Position
+from styx.query.schema import of_description
+from styx.query.service import Limits
+from styx.query.source import place_of_cluster
+from styx.replica.arrow_rows import ArrowRows
+from styx.replica.follower import Follower
+from styx.replica.process import ReplicaProcess
+from styx.replica.service import Places
 from styx.store import MemoryStore
 from styx.transport import Security
 from tests.model.ingest_app import made_app
@@ -34,6 +41,13 @@ def worker_text() -> str:
     text = worker.metrics()
     worker.background.abandon()
     return text
+
+
+def replica_text() -> str:
+    """A replica's; needs a running event loop."""
+    follower = Follower(lambda: place_of_cluster(MemoryStore()), of_description, 2**20)
+    process = ReplicaProcess(follower, ArrowRows(2**20, 9), Places(1, 1), Limits())
+    return process.application.page("/metrics").body.decode()
 
 
 def audit_text() -> str:

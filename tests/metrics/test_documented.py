@@ -10,7 +10,7 @@ import pytest
 import styx
 from tests.embedded.ledger_app import app
 from tests.metrics.documented import documented, shown
-from tests.metrics.processes import audit_text, coordinator_text, gateway_text, ingest_text, worker_text
+from tests.metrics.processes import audit_text, coordinator_text, gateway_text, ingest_text, replica_text, worker_text
 
 pytestmark = pytest.mark.anyio
 
@@ -33,6 +33,10 @@ async def test_ingest() -> None:
     own = {name for name in documented("Gateway") if name.startswith("styx_gateway_")}
     gateways = {name: kind for name, kind in documented("Gateway", EACH).items() if name not in own}
     assert shown(ingest_text()) == documented("Ingest") | gateways
+
+
+async def test_replica() -> None:
+    assert shown(replica_text()) == documented("Replica", EACH)
 
 
 async def test_audit() -> None:

@@ -159,13 +159,13 @@ def test_a_gigabyte_passes_through_little_memory(filled: Filled) -> None:
 
 def test_a_result_that_breaks_off_is_seen_to(filled: Filled) -> None:
     late = (
-        "select repeat('x', 100) x, case range when 95000 then error('late at ' || range) else 'y' end y "
+        "select repeat('x', 1000) x, case range when 95000 then error('late at ' || range) else 'y' end y "
         "from range(1000000)"
     )
 
     async def test(session: Session, url: str, process: ReplicaProcess) -> None:
         broke_off = 0
-        for form in ("jsonl", "json", "csv", "arrow"):
+        for form in ("jsonl", "csv"):
             body = b""
             async with session.post(f"{url}/v1/sql", json={"sql": late, "format": form}) as response:
                 assert response.status == 200
@@ -177,7 +177,7 @@ def test_a_result_that_breaks_off_is_seen_to(filled: Filled) -> None:
             assert len(body) > 10**6
             if form == "jsonl":
                 assert "late at 95000" in msgspec.json.decode(body.splitlines()[-1])["error"]["message"]
-        assert broke_off == 4
+        assert broke_off == 2
 
     run(follower_of(filled.directory), test)
 
