@@ -63,14 +63,14 @@ class _Session:
             self._skips = False
             yield from self._running.settle()
             yield Send(wire.ready(self._running.transaction.status))
+        elif self._skips:
+            pass
         elif kind == b"Q":
-            self._skips = False
             yield from self._simple(data)
         elif kind == b"H":
             wire.Reader(data).end()
         elif kind in _EXTENDED:
-            if not self._skips:
-                yield from self._extended(kind, data)
+            yield from self._extended(kind, data)
         elif kind == b"F":
             yield from self._failed(SqlError(FEATURE_NOT_SUPPORTED, "function calls by messages are not supported"))
             yield Send(wire.ready(self._running.transaction.status))
