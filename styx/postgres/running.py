@@ -16,6 +16,7 @@ from styx.postgres.decode import decode
 from styx.postgres.effects import Next, Open, Send, Steps, Stop
 from styx.postgres.encode import check_formats, data_rows, static_rows
 from styx.postgres.local import local_answer
+from styx.postgres.rewriting import list_parameters
 from styx.postgres.settings import Settings
 from styx.postgres.sql_errors import (
     DUPLICATE_CURSOR,
@@ -121,8 +122,9 @@ class Running:
                 f'"{asked.statement[:63]}" requires {len(statement.types)}',
             )
         formats = [wire.format_of(asked.formats, at) for at in range(len(asked.values))]
-        if any(format and not oid for format, oid in zip(formats, statement.types, strict=True)):
-            yield from self.describe(statement)  # the bytes say nothing without the type
+        lists = list_parameters(statement.command.tokens) if isinstance(statement.command, commands.Query) else ()
+        if any(not oid and (formats[at] or at + 1 in lists) for at, oid in enumerate(statement.types)):
+            yield from self.describe(statement)  # what came says nothing without the type
         if asked.portal and asked.portal in self._portals:
             raise SqlError(DUPLICATE_CURSOR, f'cursor "{asked.portal[:63]}" already exists')
         yield from self.close_portal(asked.portal)

@@ -20,6 +20,7 @@ class Served(NamedTuple):
     """Where it is."""
 
     port: int
+    pid: int
 
     @property
     def dsn(self) -> str:
@@ -44,6 +45,6 @@ def served(filled: Filled) -> Iterator[Served]:
     assert process.stdin is not None
     assert process.stdout is not None
     with process:
-        yield Served(int(process.stdout.readline()))
+        yield Served(int(process.stdout.readline()), process.pid)
         process.stdin.close()
         process.wait(30)
