@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import shlex
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -141,7 +141,7 @@ def framed(kind: bytes, data: bytes = b"") -> bytes:
     return kind + struct.pack("!i", len(data) + 4) + data
 
 
-def startup(code: int = 3 << 16, **options: str) -> bytes:
+def startup(options: Mapping[str, str], code: int = 3 << 16) -> bytes:
     data = struct.pack("!i", code) + b"".join(text(n) + text(v) for n, v in options.items()) + b"\0"
     return struct.pack("!i", len(data) + 4) + data
 
@@ -165,7 +165,7 @@ def sasl_initial(gs2: str = "n,,", mechanism: str = "SCRAM-SHA-256") -> bytes:
 
 def sign_in(conversation: Conversation, password: str = PASSWORD, **options: str) -> bytes:
     """Goes through the beginning; what the session sends at its end."""
-    conversation.send(startup(**{"user": "ann", "database": "shop", **options}))
+    conversation.send(startup({"user": "ann", "database": "shop", **options}))
     answer = conversation.send(sasl_initial())
     return conversation.send(framed(b"p", client_proof(password, answer[9:].decode())))
 

@@ -106,7 +106,7 @@ async def test_a_silent_client_is_hung_up_on(filled: Filled) -> None:
         port = server.address[1]
         told = ["FATAL 57P05: canceling authentication: it has not ended within 0.2 s"]
         assert await received(port) == told
-        assert (await received(port, startup(user="ann")))[-1:] == told
+        assert (await received(port, startup({"user": "ann"})))[-1:] == told
 
 
 async def test_a_key_that_is_not_known_cancels_nothing(filled: Filled) -> None:

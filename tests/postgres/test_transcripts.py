@@ -57,7 +57,7 @@ class Told:
                 data = struct.pack("!iii", 16, 80877102, 42) + bytes.fromhex(rest)
             case "startup":
                 major, _, minor = words.pop("version", "3.0").partition(".")
-                data = startup((int(major) << 16) + int(minor), **words)
+                data = startup(words, (int(major) << 16) + int(minor))
             case "proves":
                 data = sasl_initial()
             case "password":

@@ -114,7 +114,7 @@ def test_what_cannot_be_told() -> None:
     ],
 )  # fmt: skip
 def test_parameters(type: str, text: str, binary: str | None, value: Any) -> None:
-    for data, format in ((text.encode(), 0), (binary and bytes.fromhex(binary), 1)):
+    for data, format in ((text.encode(), 0), (None if binary is None else bytes.fromhex(binary), 1)):
         if data is None:
             continue
         found = decode(data, BY_NAME[type].oid, format)
