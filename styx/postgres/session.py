@@ -102,13 +102,14 @@ class _Session:
     def _statement(self, sql: str, tokens: Sequence[Token]) -> Steps:
         running = self._running
         portal = running.portal("", command(sql, tokens), [], ())
-        yield from running.open(portal)
         try:
+            yield from running.open(portal)
             if portal.columns is not None:
                 yield Send(portal.columns.described(portal.formats))
             yield from running.execute(portal, 0)
-        finally:
-            running.forget(portal)
+        except SqlError:
+            yield from running.close(portal)
+            raise
         yield from running.close(portal)
 
     # Extended queries ------------------------------------------------------------------------------------------------

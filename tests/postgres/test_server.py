@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 import struct
+import subprocess
 from pathlib import Path
 
 import asyncpg
@@ -14,6 +16,7 @@ import pytest
 from styx.errors import ConfigurationError
 from styx.postgres.serving import PostgresOptions, serve_postgres, user_line
 from styx.query.schema import of_app
+from styx.query.service import Limits
 from styx.query.snapshot_service import SnapshotService
 from styx.query.source import of_directory
 from tests.postgres.conversation import lines, startup
@@ -117,6 +120,36 @@ async def test_a_key_that_is_not_known_cancels_nothing(filled: Filled) -> None:
         for pid in range(1, 4):
             assert await received(port, struct.pack("!iii", 16, 80877102, pid), b"xxxx") == []
         assert await asks == 60_000_000
+        await connection.close()
+
+
+async def test_a_client_that_takes_nothing_is_hung_up_on(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("styx.postgres.connection.TAKING_SECONDS_MAX", 0.3)
+    async with serving(filled.directory, limits=Limits(300, 60.0, 10**9)) as server:
+        connection = await connected(server.address[1])
+        statement = await connection.prepare("select repeat('x', 1000) from range(10000000)")
+        connection._transport.pause_reading()
+        asks = asyncio.create_task(statement.fetch())
+        async with asyncio.timeout(60):
+            while server.connections:  # noqa: ASYNC110 - a number
+                await asyncio.sleep(0.05)
+        connection._transport.abort()
+        with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError, ConnectionError)):
+            await asks
+        connection.terminate()
+
+
+async def test_cancel_ends_the_process_within_a_transaction(filled: Filled) -> None:
+    async with serving(filled.directory) as server:
+        connection = await connected(server.address[1])
+        await connection.execute("begin")
+        with pytest.raises(TimeoutError):
+            await connection.fetch("select max(a.range + b.range) from range(10000000) a, range(1000000) b", timeout=1)
+        words = ["ps", "--ppid", str(os.getpid()), "-o", "args"]
+        ran = await asyncio.to_thread(subprocess.run, words, capture_output=True, check=False)
+        assert b"sql_process" not in ran.stdout
+        await connection.execute("rollback")
+        assert await connection.fetchval("select 5") == 5
         await connection.close()
 
 
