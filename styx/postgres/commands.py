@@ -275,6 +275,8 @@ def _declare(sql: str, tokens: Sequence[Token]) -> Command:
         raise unexpected(query[0])
     if "scroll" in words[:at] and "no" not in words[:at]:
         raise SqlError(FEATURE_NOT_SUPPORTED, "cursors go forward only")
+    if "binary" in words[:at]:
+        raise SqlError(FEATURE_NOT_SUPPORTED, "the format is that of each FETCH, not of a cursor")
     hold = "hold" in words[:at] and "without" not in words[:at]
     return Declare(name_of(tokens[1]), Query(source(sql, query), query), hold)
 

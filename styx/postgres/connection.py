@@ -33,7 +33,8 @@ SEND_BYTES: Final = 2**16
 """Bytes that are collected before they are sent."""
 AHEAD_BYTES_MAX: Final = 2**20
 """Bytes of a client that are taken while its query runs."""
-SHUTDOWN_SECONDS: Final = 5.0
+TAKING_SECONDS_MAX: Final = 300.0
+"""How long a client may take nothing of an answer: it would hold its query's process."""
 
 
 class RunningQuery:
@@ -101,7 +102,6 @@ class Connection:
         self._tls = tls
         self._queries: dict[int, RunningQuery] = {}
         self._ahead = bytearray()  # what has come while a query ran
-        self._left = False
         self._out = bytearray()
         self._interrupt: SqlError | None = None
         self._waits: asyncio.Future[None] | None = None  # while a query runs, to interrupt it
@@ -182,8 +182,6 @@ class Connection:
 
     async def _watched(self, number: int) -> Any:
         """The next of a query, unless somebody interrupts it or the client leaves."""
-        if self._left:
-            raise ConnectionResetError
         waits = self._waits = asyncio.get_running_loop().create_future()
         wanted = asyncio.create_task(self._queries[number].next())
         coming: asyncio.Task[bytes] | None = None
@@ -226,7 +224,11 @@ class Connection:
         if self._out:
             self._writer.write(bytes(self._out))
             self._out.clear()
-            await self._writer.drain()
+            try:
+                async with asyncio.timeout(TAKING_SECONDS_MAX):
+                    await self._writer.drain()
+            except TimeoutError:
+                raise ConnectionAbortedError("the client takes no answer") from None
 
     async def _start_tls(self) -> None:
         assert self._tls is not None

@@ -14,16 +14,16 @@ TOKENS_MAX: Final = 200_000
 Kind = Literal["word", "quoted", "string", "number", "parameter", "operator"]
 
 _SKIPPED: Final = re.compile(r"(?:[ \t\r\n\f\v]++|--[^\r\n]*+)++")
-_DOLLAR: Final = re.compile(r"\$(?:[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*+)?\$")
+_DOLLAR: Final = re.compile(r"\$(?:[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*+)?+\$")
 _TOKEN: Final = re.compile(
-    r"""(?P<escaped>[eE]'(?:[^'\\]|''|\\.)*+')
-    |(?P<string>(?:[bBxXnN]|[uU]&)?'(?:[^']|'')*+')
-    |(?P<quoted>(?:[uU]&)?"(?:[^"]|"")*+")
-    |(?P<number>(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)
-    |(?P<parameter>\$[0-9]++)
-    |(?P<word>[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*+)
-    |(?P<operator>::|:=|[-+*/<>=~!@\#%^&|`?]++|.)""",
-    re.VERBOSE | re.DOTALL,
+    r"(?P<escaped>[eE]'(?:[^'\\]|''|\\.)*+')"
+    r"|(?P<string>(?:[bBxXnN]|[uU]&)?+'(?:[^']|'')*+')"
+    r'|(?P<quoted>(?:[uU]&)?+"(?:[^"]|"")*+")'
+    r"|(?P<number>(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+)"
+    r"|(?P<parameter>\$[0-9]++)"
+    r"|(?P<word>[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*+)"
+    r"|(?P<operator>::|:=|[-+*/<>=~!@#%^&|`?]++|.)",
+    re.DOTALL,
 )
 _COMMENT: Final = re.compile(r"/\*|\*/")
 _OPERATOR_END: Final = re.compile(r"--|/\*")

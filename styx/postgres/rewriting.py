@@ -1,8 +1,8 @@
 """The few things that PostgreSQL's clients write and DuckDB does not read, written so that it does.
 
-In every query parameters get the casts of their types. In queries about the catalog: names of `pg_catalog` are those of
-the shim; `OPERATOR(pg_catalog.~)` is `~`; `COLLATE` of the catalog's goes; `'name'::regclass` is a call of a macro;
-types that DuckDB lacks are those that it has.
+In every query parameters get the casts of their types, and the text of `= ANY('{a,b}')` is a list. In queries about the
+catalog: names of `pg_catalog` are those of the shim; `OPERATOR(pg_catalog.~)` is `~`; `COLLATE` goes;
+`'name'::regclass` is a call of a macro; types and functions that DuckDB lacks are those that it has.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from styx.postgres.catalog_views import STANDARD, VIEWS
-from styx.postgres.lexer import Token
+from styx.postgres.decode import decode
+from styx.postgres.lexer import Token, string_of
+from styx.postgres.types import BY_NAME
 from styx.query.relations import SHIM
 
 _TYPES: Final = {
@@ -63,9 +65,28 @@ def _edits(tokens: Sequence[Token], expressions: Mapping[int, str], *, catalog: 
         token = tokens[at]
         if edit is not None:
             yield edit
+        elif token.kind == "string" and _after_any(tokens, at):
+            yield Edit(token.at, token.end, _list(token))
         elif token.kind == "parameter":
             yield Edit(token.at, token.end, _parameter(token, expressions))
         at += used
+
+
+def _after_any(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a token is all that is in the parentheses behind ANY or ALL: then it is a list."""
+    before, behind = tokens[max(at - 2, 0) : at], tokens[at + 1 : at + 2]
+    words = [each.word for each in (*before, *behind)]
+    return len(words) == 3 and words[0] in ("any", "all") and words[1:] == ["(", ")"]
+
+
+def list_parameters(tokens: Sequence[Token]) -> set[int]:
+    """The numbers of the parameters that are lists: `= ANY($1)`."""
+    return {int(each.text[1:]) for at, each in enumerate(tokens) if each.kind == "parameter" and _after_any(tokens, at)}
+
+
+def _list(token: Token) -> str:
+    found = decode(string_of(token).encode(), BY_NAME["text"].array, 0)
+    return found.expression.replace("{}", "'" + str(found.value).replace("'", "''") + "'")
 
 
 def _parameter(token: Token, expressions: Mapping[int, str]) -> str:

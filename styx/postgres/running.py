@@ -16,10 +16,12 @@ from styx.postgres.decode import decode
 from styx.postgres.effects import Next, Open, Send, Steps, Stop
 from styx.postgres.encode import check_formats, data_rows, static_rows
 from styx.postgres.local import local_answer
+from styx.postgres.rewriting import list_parameters
 from styx.postgres.settings import Settings
 from styx.postgres.sql_errors import (
     DUPLICATE_CURSOR,
     DUPLICATE_STATEMENT,
+    FEATURE_NOT_SUPPORTED,
     LIMIT_EXCEEDED,
     NO_CURSOR,
     NO_STATEMENT,
@@ -121,8 +123,9 @@ class Running:
                 f'"{asked.statement[:63]}" requires {len(statement.types)}',
             )
         formats = [wire.format_of(asked.formats, at) for at in range(len(asked.values))]
-        if any(format and not oid for format, oid in zip(formats, statement.types, strict=True)):
-            yield from self.describe(statement)  # the bytes say nothing without the type
+        lists = list_parameters(statement.command.tokens) if isinstance(statement.command, commands.Query) else ()
+        if any(not oid and (formats[at] or at + 1 in lists) for at, oid in enumerate(statement.types)):
+            yield from self.describe(statement)  # what came says nothing without the type
         if asked.portal and asked.portal in self._portals:
             raise SqlError(DUPLICATE_CURSOR, f'cursor "{asked.portal[:63]}" already exists')
         yield from self.close_portal(asked.portal)
@@ -216,13 +219,17 @@ class Running:
         if portal.static is not None:
             portal.ended = True
             return
-        batch = yield Next(portal.number)
+        assert portal.columns is not None
+        try:
+            batch = yield Next(portal.number)
+            portal.rows = [] if batch is None else data_rows(batch, portal.columns.types, portal.formats)
+        except SqlError:
+            portal.ended = True
+            yield from self._stop(portal)  # at once, not only when the transaction ends
+            raise
         if batch is None:
             portal.ended = True
             yield from self._stop(portal)
-            return
-        assert portal.columns is not None
-        portal.rows = data_rows(batch, portal.columns.types, portal.formats)
 
     # The end of portals ----------------------------------------------------------------------------------------------
 
@@ -358,6 +365,7 @@ class Running:
     def _fetch(self, portal: Portal, wanted: commands.Fetch) -> Steps:
         cursor = self._cursor(wanted.name)
         if wanted.verb == "fetch":
+            _give_format(cursor, portal.formats)
             count, _ = yield from self._rows(cursor, wanted.rows)
         else:
             count = yield from self._passed(cursor, wanted.rows)
@@ -377,6 +385,19 @@ class Running:
             cursor.rows = cursor.rows[len(some) :]
             count += len(some)
         return count
+
+
+def _give_format(cursor: Portal, formats: Sequence[int]) -> None:
+    """Makes the cursor's rows have the formats of who fetches them; raises `SqlError` once rows have others."""
+    if list(formats) == list(cursor.formats):
+        return
+    if cursor.rows and cursor.static is None:
+        raise SqlError(FEATURE_NOT_SUPPORTED, "all that is fetched from a cursor has the same format")
+    assert cursor.columns is not None
+    check_formats(cursor.columns.types, formats)
+    cursor.formats = formats
+    if cursor.rows and cursor.static is not None:
+        cursor.rows = static_rows(cursor.static.rows, cursor.columns.types, formats)
 
 
 def _ends(wanted: Command | None) -> bool:

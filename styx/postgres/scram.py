@@ -23,7 +23,7 @@ ITERATIONS_MAX: Final = 1_000_000
 SALT_BYTES: Final = 16
 _DIGEST_BYTES: Final = 32
 _VERIFIER: Final = re.compile(
-    r"SCRAM-SHA-256\$([1-9][0-9]{0,6}):([A-Za-z0-9+/=]{1,256})\$([A-Za-z0-9+/=]{44}):([A-Za-z0-9+/=]{44})"
+    r"SCRAM-SHA-256\$([1-9][0-9]{0,6}+):([A-Za-z0-9+/=]{1,256}+)\$([A-Za-z0-9+/=]{44}):([A-Za-z0-9+/=]{44})"
 )
 _FIRST: Final = re.compile(
     r"(?P<gs2>(?P<flag>n|y|p=[A-Za-z0-9.-]++),,)(?P<bare>n=[^,]*+,r=(?P<nonce>[!-+\--~]++)(?:,[^,]*+)*+)"

@@ -36,7 +36,7 @@ NONCE_BYTES: Final = 18
 _log = logging.getLogger("styx.postgres")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Tls:
     """`certificate_hash`: for channel binding, as RFC 5929 says for tls-server-end-point; None: it is not offered."""
 

@@ -63,14 +63,14 @@ class _Session:
             self._skips = False
             yield from self._running.settle()
             yield Send(wire.ready(self._running.transaction.status))
+        elif self._skips:
+            pass
         elif kind == b"Q":
-            self._skips = False
             yield from self._simple(data)
         elif kind == b"H":
             wire.Reader(data).end()
         elif kind in _EXTENDED:
-            if not self._skips:
-                yield from self._extended(kind, data)
+            yield from self._extended(kind, data)
         elif kind == b"F":
             yield from self._failed(SqlError(FEATURE_NOT_SUPPORTED, "function calls by messages are not supported"))
             yield Send(wire.ready(self._running.transaction.status))
@@ -102,13 +102,14 @@ class _Session:
     def _statement(self, sql: str, tokens: Sequence[Token]) -> Steps:
         running = self._running
         portal = running.portal("", command(sql, tokens), [], ())
-        yield from running.open(portal)
         try:
+            yield from running.open(portal)
             if portal.columns is not None:
                 yield Send(portal.columns.described(portal.formats))
             yield from running.execute(portal, 0)
-        finally:
-            running.forget(portal)
+        except SqlError:
+            yield from running.close(portal)
+            raise
         yield from running.close(portal)
 
     # Extended queries ------------------------------------------------------------------------------------------------

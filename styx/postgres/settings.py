@@ -99,7 +99,7 @@ _UTF8: Final = {"utf8", "unicode", "sqlascii", "default"}
 _WRITING: Final = {"transaction_read_only", "default_transaction_read_only"}
 _OFF: Final = {"off", "false", "no", "0", "f", "n"}
 _ISOLATION: Final = {"transaction_isolation", "default_transaction_isolation"}
-_TIME: Final = re.compile(r"([0-9]{1,12}+) *(us|ms|s|min|h|d|)")
+_TIME: Final = re.compile(r"([0-9]{1,12}+) *+(us|ms|s|min|h|d|)")
 _MILLISECONDS: Final = {"us": 0.001, "ms": 1.0, "": 1.0, "s": 1e3, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
 
 

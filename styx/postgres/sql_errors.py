@@ -87,4 +87,5 @@ def of_duckdb(text: str) -> SqlError:
     """The error for what DuckDB, or the process around it, has said of a query."""
     code = next((code for begin, code in _OF_DUCKDB if text.startswith(begin)), INTERNAL)
     first, _, rest = text.partition("\n")
-    return SqlError(code, first.partition(": ")[2] or first, hint=rest.strip())
+    kind, _, told = first.partition(": ")
+    return SqlError(code, told if kind.endswith(" Error") else first, hint=rest.strip())

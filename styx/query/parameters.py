@@ -98,8 +98,7 @@ def _told(node: dict[str, Any], columns: Mapping[str, str]) -> Iterator[tuple[An
     elif kind == "OPERATOR" and node["type"] in ("COMPARE_IN", "COMPARE_NOT_IN", "OPERATOR_COALESCE"):
         yield from _alike(node["children"], columns)
     elif kind == "SUBQUERY" and node.get("child") is not None:
-        wanted = _type_of(node["child"], columns)
-        yield _unnested(node["subquery"]), f"{wanted}[]" if wanted else UNKNOWN
+        yield _unnested(node["subquery"]), f"{_type_of(node['child'], columns) or 'VARCHAR'}[]"
     elif kind == "FUNCTION":
         arguments = [each["expression"] for each in node["arguments"]]
         if node["function_name"] in _TEXT_OPERATORS:

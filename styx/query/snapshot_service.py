@@ -69,4 +69,6 @@ class SnapshotService:
             if query is not None:
                 query.kill()
             await asyncio.wait([waits])
+            if not waits.cancelled():
+                waits.exception()  # looked at, so that asyncio does not report it
             raise

@@ -41,6 +41,7 @@ TAGS = "VARCHAR INTEGER JSON"
         ("select 1 from other.items where gift = $1 or raw = $2 or weight > $3", "BOOLEAN BLOB DOUBLE"),
         ("select 1 from cart.items where product = any($1) and seller = any($2)", "BIGINT[] VARCHAR[]"),
         ("select 1 from cart.items where product in (select product from cart.items where seller = $1)", "VARCHAR"),
+        ("select nix = any($1) or abs($2) = any($3)", ["VARCHAR[]", "", "VARCHAR[]"]),
         ("select 1 from cart.items limit $1 offset $2", "BIGINT BIGINT"),
         ("select price * $1, product + $2, day + $3 from cart.items", ["DECIMAL", "BIGINT", ""]),
         ("select seller || $1 from cart.items where seller like $2 and seller ~ $3", "VARCHAR VARCHAR VARCHAR"),
