@@ -67,7 +67,7 @@ class SnapshotService:
             return await asyncio.shield(waits)
         except asyncio.CancelledError:
             if query is not None:
-                query.kill()
+                query.end()
             await asyncio.wait([waits])
             if not waits.cancelled():
                 waits.exception()  # looked at, so that asyncio does not report it

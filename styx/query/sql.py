@@ -25,10 +25,6 @@ class Query(RunningQuery):
         self._relations = relations(schema)
         super().__init__(QueryProcess(), [each.table for each in self._relations], asked, limits)
 
-    def end(self) -> None:
-        """Ends the query's process at once, from any thread: whoever waits for it gets `QueryFailed`."""
-        self._process.kill()
-
     def load(self, number: int) -> None:
         """Reads the rows, one slot after the other."""
         relation = self._relations[number]

@@ -63,7 +63,7 @@ class Queries:
         self.asked.append(asked)
         connection = duckdb.connect(":memory:", config={"threads": 1})
         try:
-            types = named(asked.sql, [], 2**28).parameters
+            types = named(connection, asked.sql, []).parameters
             for statement in asked.prelude:
                 connection.execute(statement).fetchall()
             relation = connection.sql(
