@@ -292,9 +292,9 @@ def test_the_end_of_a_query_ends_its_process(filled: Filled) -> None:
 
 def test_the_process_has_no_secrets(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STYX_SECRET", "x" * 64)
-    with Query(filled.source, filled.by_app, Asked("select 1"), SMALL) as query:
+    with Query(filled.source, filled.by_app, Asked("select * from range(1000000)"), SMALL) as query:
+        query.result()  # it has begun, and waits for a reader of its rows
         environment = Path(f"/proc/{query._process.number}/environ").read_bytes()
-        query.result()
     assert b"PYTHONPATH" in environment
     assert b"STYX_SECRET" not in environment
 

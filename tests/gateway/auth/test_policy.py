@@ -8,7 +8,7 @@ from starlette.routing import Route
 from styx import ConfigurationError
 from styx.gateway.app import Gateway
 from styx.gateway.auth.identity import Identity
-from styx.gateway.auth.policy import CALL, DEAD, EDIT, LIST, LOAD, READ, SEE, Action, action_of, parse
+from styx.gateway.auth.policy import CALL, DEAD, EDIT, LIST, LOAD, READ, SEE, SQL, Action, action_of, parse
 from styx.gateway.openapi import openapi
 from styx.gateway.origin import HEALTH_PATHS
 from tests.gateway.fake_engine import FakeEngine
@@ -189,6 +189,7 @@ def test_actions(root: str) -> None:
         ('entity = "sub"\nlist = ["a"]', "entity and list"),
         ("claims = {}", "an empty table of claims"),
         ('keys = ["a"]\nclaims = {role = "x"}', "keys and claims"),
+        ('entity = "sub"\nsql = ["query"]', "entity and sql"),
     ],
 )
 def test_rules_that_mean_another_thing_than_they_say(rule: str, why: str) -> None:
@@ -230,6 +231,18 @@ def test_actions_of_edits() -> None:
     own = parse(b'[[allow]]\nclaims = {sub = "*"}\nentity = "sub"\nedit = ["account"]')
     assert own.allows(token(), Action(EDIT, "account", "alice"))
     assert not own.allows(token(), Action(EDIT, "account", "bob"))
+
+
+def test_queries_in_sql_are_known_where_they_are_served() -> None:
+    for path, target in (("/v1/sql", "query"), ("/v1/sql/watch", "watch")):
+        for method in ("GET", "POST"):
+            scope = {"method": method, "path": path, "raw_path": path.encode()}
+            assert action_of(scope, has_sql=lambda: True) == Action(SQL, target)
+            elsewhere = action_of(scope)
+            assert elsewhere is None or elsewhere.kind != SQL
+    rules = parse(b'[[allow]]\nkeys = ["a"]\nsql = ["watch"]\n')
+    asking = Identity("a", "key")
+    assert [rules.allows(asking, Action(SQL, each)) for each in ("watch", "query")] == [True, False]
 
 
 def test_actions_on_dead_calls() -> None:
