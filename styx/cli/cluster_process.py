@@ -8,6 +8,7 @@ that a process has only its own part in memory.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from styx.cluster.worker.process import WorkerProcess
     from styx.gateway.front import Front
     from styx.model.app import App
+    from styx.postgres.serving import PostgresOptions
     from styx.replica.application import SqlApplication
     from styx.replica.process import ReplicaProcess
     from styx.store.base import Store
@@ -236,9 +238,15 @@ async def serve_gateway(
 
 
 async def serve_replica(
-    make: Callable[[], ReplicaProcess], host: str, port: int, facts: FactsAddress, front: Front, drain_seconds: float
+    make: Callable[[], ReplicaProcess],
+    host: str,
+    port: int,
+    facts: FactsAddress,
+    front: Front,
+    drain_seconds: float,
+    postgres: PostgresOptions | None,
 ) -> None:
-    """Follows and serves until SIGTERM or SIGINT, drains, and finishes the results under way; raises
+    """Follows and serves, on the port of `postgres` as well, until SIGTERM or SIGINT, drains, and finishes the results under way; raises
     `ConfigurationError`, or what `ReplicaProcess.run` raises.
     """
     from styx.gateway.server import serve_application
@@ -251,7 +259,12 @@ async def serve_replica(
     following.add_done_callback(lambda _: stop.set())
     await process.service.open()
     try:
-        async with facts_server(facts, pages):
+        async with facts_server(facts, pages), contextlib.AsyncExitStack() as stack:
+            if postgres is not None:
+                from styx.postgres.serving import serve_postgres
+
+                server = await stack.enter_async_context(serve_postgres(process.service, postgres))
+                log.info("PostgreSQL's clients are served at %s:%d", *server.address)
             await serve_application(
                 application,
                 host,

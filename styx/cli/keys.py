@@ -18,6 +18,7 @@ Examples:
   styx keys list
   styx keys revoke 1a2b3c4d               the one with this id
   styx keys revoke shop                   all of this name
+  styx keys postgres ann >> users.txt     asks for a password; see styx replica
 
 Gateways with --api-keys FILE follow within two seconds, without a restart. To
 change a key: add one of the same name, use it, revoke the old one by its id.
@@ -96,11 +97,29 @@ def revoke(
         print(f"revoked {key.name}  {key.id}")
 
 
+def postgres(
+    name: Annotated[str, Parameter(help="The user, as clients name it.")],
+    /,
+) -> None:
+    """Print the line of a user for styx replica --postgres-users; the password is asked for, or read as a line."""
+    import sys
+    from getpass import getpass
+
+    from styx.cli.exit_codes import usage_error
+    from styx.postgres.serving import user_line
+
+    password = getpass(f"Password of {name}: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+    if not password:
+        raise usage_error("the password is empty: type one, or write it to standard input")
+    print(user_line(name, password))
+
+
 def keys(sort_key: int) -> App:
     """The group of commands; `sort_key` is its place among others."""
-    text = "API keys of a gateway: add, list, revoke."
+    text = "API keys of a gateway: add, list, revoke; users of a replica's PostgreSQL port."
     group = App(name="keys", sort_key=sort_key, help_format="plaintext", help=text, help_epilogue=EXAMPLES)
     group.command(add)
     group.command(show, name="list")
     group.command(revoke)
+    group.command(postgres)
     return group

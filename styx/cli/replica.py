@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from styx.cli.store_options import StoreOptions, secrets_help
 from styx.store.stores import USAGE
 
 if TYPE_CHECKING:
+    from styx.postgres.serving import PostgresOptions
     from styx.query.schema import Schema
     from styx.query.source import Place
     from styx.replica.process import ReplicaProcess
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 MIB: Final = 2**20
 PORT_DEFAULT: Final = 8090
 DRAIN_SECONDS_MAX: Final = 3_600.0
+_log = logging.getLogger("styx.replica")
 FILES_SHARE: Final = 2
 """Of the file descriptors that the process may have, one of so many is for rows in memory."""
 EXAMPLES: Final = f"""\
@@ -31,6 +34,9 @@ Examples:
   styx replica --data-dir .styx
   styx replica --store s3://styx/shop --s3-endpoint http://s3.internal:9000
   styx sql "select count(*) from account.state" --url http://127.0.0.1:8090
+  styx replica --data-dir .styx --postgres 127.0.0.1:5432 \\
+      --postgres-users users.txt
+  psql "host=127.0.0.1 user=ann dbname=any"
 
 In the environment only:
 {secrets_help("--store")}
@@ -87,6 +93,41 @@ class ReplicaLimits:
     query_rows: Annotated[int, Parameter(help="Rows that a result may have.", env_var="STYX_QUERY_ROWS")] = 100_000
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class PostgresPort:
+    """A second port, for clients of PostgreSQL."""
+
+    address: Annotated[
+        str | None,
+        Parameter(
+            name="--postgres",
+            help="HOST:PORT on which PostgreSQL's clients are served, such as 127.0.0.1:5432; none by default.",
+            env_var="STYX_POSTGRES",
+        ),
+    ] = None
+    users: Annotated[
+        Path | None,
+        Parameter(
+            name="--postgres-users",
+            help="With --postgres: the file of its users, lines of styx keys postgres; read again when it changes.",
+            env_var="STYX_POSTGRES_USERS",
+        ),
+    ] = None
+    certificate: Annotated[
+        Path | None,
+        Parameter(
+            name="--postgres-cert",
+            help="With --postgres: the certificate, PEM; then nobody gets in without TLS.",
+            env_var="STYX_POSTGRES_CERT",
+        ),
+    ] = None
+    key: Annotated[
+        Path | None,
+        Parameter(name="--postgres-key", help="The certificate's key, PEM.", env_var="STYX_POSTGRES_KEY"),
+    ] = None
+
+
 def replica(
     *,
     follow: FollowOptions = FollowOptions(),
@@ -97,6 +138,7 @@ def replica(
         str | None, Parameter(help="Its name in logs; host and process id by default.", env_var="STYX_NAME")
     ] = None,
     front: FrontOptions | None = None,
+    postgres: PostgresPort = PostgresPort(),
     http_host: HttpHost = "127.0.0.1",
     http_port: HttpPort = None,
     drain: Annotated[
@@ -136,6 +178,7 @@ def replica(
     if (follow.store is None) == (follow.data_dir is None):
         raise usage_error("say whose snapshots: --store, or --data-dir; and not both")
     require("SQL", "duckdb", "pyarrow")
+    port_of_postgres = _postgres(postgres, limits)
 
     from styx.cli.cluster_process import run_process, serve_replica
     from styx.cli.cluster_setup import default_name
@@ -155,7 +198,28 @@ def replica(
     def make() -> ReplicaProcess:
         return _process(open_place, schema_of, limits)
 
-    run_process(name or default_name(), serve_replica(make, host, port, facts, before, drain))
+    run_process(name or default_name(), serve_replica(make, host, port, facts, before, drain, port_of_postgres))
+
+
+def _postgres(given: PostgresPort, limits: ReplicaLimits) -> PostgresOptions | None:
+    """The PostgreSQL port, if one is wanted."""
+    from styx.cli.exit_codes import usage_error
+    from styx.cli.front_options import only_here
+    from styx.postgres.serving import PostgresOptions
+    from styx.query.service import Limits
+    from styx.transport.address import parse_address
+
+    if given.address is None:
+        if (given.users, given.certificate, given.key) != (None, None, None):
+            raise usage_error("--postgres-users, --postgres-cert and --postgres-key need --postgres HOST:PORT")
+        return None
+    if given.users is None:
+        raise usage_error("--postgres needs --postgres-users FILE; styx keys postgres NAME makes a line of it")
+    host, _ = parse_address(given.address)
+    if given.certificate is None and not only_here(host):
+        _log.warning("--postgres %s is reached from other machines without TLS: results can be read", given.address)
+    most = Limits(limits.query_memory, limits.query_seconds, limits.query_rows)
+    return PostgresOptions(given.address, given.users, given.certificate, given.key, most)
 
 
 def _process(

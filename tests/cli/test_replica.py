@@ -11,12 +11,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 
+import asyncpg
 import pyarrow as pa
 import pytest
 
 import styx
+from styx.cli import main
+from styx.process.ports import free_port
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.cli.conftest import Styx
 from tests.query.conftest import Filled, filled  # noqa: F401 - a fixture
@@ -24,14 +28,14 @@ from tests.query.shop import app, change, fill
 
 
 @contextmanager
-def replica(*words: str) -> Iterator[str]:
-    """Its URL; at the end it stops by SIGTERM with status 0."""
+def replica(*words: str, lines: list[str] | None = None) -> Iterator[str]:
+    """Its URL, and what it has written by then into `lines`; at the end it stops by SIGTERM with status 0."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-m", "styx", "replica", "--port", "0", *words]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         try:
             assert process.stderr is not None
-            lines: list[str] = []
+            lines = [] if lines is None else lines
             url = ""
             while not (url and any("epoch" in line for line in lines)):
                 lines.append(process.stderr.readline())
@@ -55,6 +59,56 @@ def sql(*words: str) -> tuple[int, bytes, str]:
         env=environment,
     )
     return ran.returncode, ran.stdout, ran.stderr.decode()
+
+
+def test_postgresqls_clients_have_a_port_of_their_own(
+    filled: Filled,  # noqa: F811 - the fixture
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "stdin", StringIO("secret\n"))
+    assert main(["keys", "postgres", "ann"]) == 0
+    assert main(["keys", "postgres", "nobody"]) == 2, "standard input has no second line"
+    users = tmp_path / "users"
+    users.write_text(capsys.readouterr().out)
+    told: list[str] = []
+    port = ("--postgres", f"127.0.0.1:{free_port()}", "--postgres-users", str(users))
+    with replica("--data-dir", str(filled.directory), *port, lines=told):
+        [found] = [match for each in told if (match := re.search(r"served at 127.0.0.1:(\d+)", each))]
+
+        async def asked(password: str) -> list[tuple[int, int]]:
+            connection = await asyncpg.connect(f"postgres://ann:{password}@127.0.0.1:{found[1]}/any")
+            try:
+                rows = await connection.fetch("select key, value from counter.state where key < $1 order by key", 8)
+                return [tuple(row) for row in rows]
+            finally:
+                await connection.close()
+
+        assert asyncio.run(asked("secret")) == [(-5, 1), (7, 2)]
+        with pytest.raises(asyncpg.InvalidPasswordError):
+            asyncio.run(asked("wrong"))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--postgres", "127.0.0.1:5432"), "needs --postgres-users FILE"),
+        (("--postgres-users", "users"), "need --postgres HOST:PORT"),
+        (("--postgres", "nowhere", "--postgres-users", "users"), "nowhere"),
+    ],
+)
+def test_options_of_the_port_that_make_no_sense(
+    words: tuple[str, ...],
+    told: str,
+    filled: Filled,  # noqa: F811 - the fixture
+) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "styx", "replica", "--data-dir", str(filled.directory), *words]
+    ran = subprocess.run(
+        command, capture_output=True, check=False, timeout=PATIENCE_SECONDS, env=environment, text=True
+    )
+    assert (ran.returncode, told in ran.stderr) == (2, True), ran.stderr
 
 
 def test_a_replica_is_asked_by_the_command(filled: Filled) -> None:  # noqa: F811 - the fixture

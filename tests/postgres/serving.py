@@ -15,8 +15,8 @@ from styx.postgres.scram import make_verifier
 from styx.postgres.server import PostgresServer, Tls
 from styx.query.schema import of_app
 from styx.query.service import Limits
-from styx.query.snapshot_service import SnapshotService
 from styx.query.source import of_directory
+from tests.postgres.snapshot_service import SnapshotService
 from tests.query.shop import app
 
 PASSWORD = "pässword"

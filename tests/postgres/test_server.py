@@ -17,10 +17,10 @@ from styx.errors import ConfigurationError
 from styx.postgres.serving import PostgresOptions, serve_postgres, user_line
 from styx.query.schema import of_app
 from styx.query.service import Limits
-from styx.query.snapshot_service import SnapshotService
 from styx.query.source import of_directory
 from tests.postgres.conversation import lines, startup
 from tests.postgres.serving import LIMITS, PASSWORD, serving
+from tests.postgres.snapshot_service import SnapshotService
 from tests.query.conftest import Filled
 from tests.query.shop import app
 from tests.transport.conftest import Authority
