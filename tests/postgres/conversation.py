@@ -22,7 +22,7 @@ from styx.postgres.effects import Authenticated, CancelQuery, Next, Open, Openin
 from styx.postgres.saslprep import prepared
 from styx.postgres.scram import Verifier, make_verifier, nobody
 from styx.postgres.session import session
-from styx.postgres.sql_errors import SqlError, of_duckdb
+from styx.postgres.sql_errors import QUERY_CANCELED, SqlError, of_duckdb
 from styx.query.arrow import marked
 from styx.query.service import PARAMETER_TYPES, Asked
 from styx.query.sql_process import Refused, named
@@ -58,6 +58,7 @@ class Queries:
     def __init__(self) -> None:
         self.running: dict[int, Iterator[pa.RecordBatch]] = {}
         self.asked: list[Asked] = []
+        self.cancelled = False  # whether rows fail to come
 
     def open(self, number: int, asked: Asked) -> Answered:
         self.asked.append(asked)
@@ -111,6 +112,8 @@ class Conversation:
                         answer = self.queries.open(number, asked)
                     except SqlError as failed:
                         error = failed
+                case Next() if self.queries.cancelled:
+                    error = SqlError(QUERY_CANCELED, "canceling statement due to user request")
                 case Next(number):
                     answer = next(self.queries.running[number], None)
                 case Stop(number):

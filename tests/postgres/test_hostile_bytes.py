@@ -117,6 +117,19 @@ def test_any_bytes_are_a_value_or_an_error(data: bytes | None, oid: int, format:
     assert "{}" in found.expression
 
 
+def test_a_query_that_was_cancelled_is_ended_at_once_in_a_transaction_as_well() -> None:
+    conversation = Conversation()
+    sign_in(conversation)
+    conversation.send(framed(b"Q", text("begin")))
+    conversation.queries.cancelled = True
+    data = parse("", "select * from range(9)") + bind("p", "") + framed(b"E", text("p") + bytes(4)) + framed(b"S")
+    assert lines(conversation.send(data))[2:] == [
+        "ERROR 57014: canceling statement due to user request",
+        "ready, in a failed transaction",
+    ]
+    assert conversation.queries.running == {}
+
+
 # Limits --------------------------------------------------------------------------------------------------------------
 
 
