@@ -246,8 +246,8 @@ async def serve_replica(
     drain_seconds: float,
     postgres: PostgresOptions | None,
 ) -> None:
-    """Follows and serves, on the port of `postgres` as well, until SIGTERM or SIGINT, drains, and finishes the results under way; raises
-    `ConfigurationError`, or what `ReplicaProcess.run` raises.
+    """Follows and serves, on the port of `postgres` as well, until SIGTERM or SIGINT, drains, and finishes the results
+    under way; raises `ConfigurationError`, or what `ReplicaProcess.run` raises.
     """
     from styx.gateway.server import serve_application
 

@@ -77,7 +77,7 @@ def test_postgresqls_clients_have_a_port_of_their_own(
     with replica("--data-dir", str(filled.directory), *port, lines=told):
         [found] = [match for each in told if (match := re.search(r"served at 127.0.0.1:(\d+)", each))]
 
-        async def asked(password: str) -> list[tuple[int, int]]:
+        async def asked(password: str) -> list[tuple[int, str]]:
             connection = await asyncpg.connect(f"postgres://ann:{password}@127.0.0.1:{found[1]}/any")
             try:
                 rows = await connection.fetch("select key, value from counter.state where key < $1 order by key", 8)
@@ -85,7 +85,7 @@ def test_postgresqls_clients_have_a_port_of_their_own(
             finally:
                 await connection.close()
 
-        assert asyncio.run(asked("secret")) == [(-5, 1), (7, 2)]
+        assert asyncio.run(asked("secret")) == [(-5, "1"), (7, "2")]
         with pytest.raises(asyncpg.InvalidPasswordError):
             asyncio.run(asked("wrong"))
 
