@@ -142,7 +142,7 @@ def differences(client: EmbeddedClient, feed: Feed) -> list[Difference]:
     checker = Checker(client.engine.app, client.engine.limits, client.engine.n_slots)
     found: list[Difference] = []
     while feed.waiting:
-        (data,) = feed.take(0) or ()
+        (data,) = feed.take(0) or [b""]
         message = to_checker(data)
         if isinstance(message, State):
             checker.state(message)

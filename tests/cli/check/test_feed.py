@@ -29,7 +29,7 @@ def feed() -> Feed:
 
 
 def taken(feed: Feed) -> object:
-    (data,) = feed.take(0) or ()
+    (data,) = feed.take(0) or [b""]
     feed.checked()
     return to_checker(data)
 
