@@ -1,6 +1,6 @@
 """Load over HTTP on a server of this machine, and the server's processor time for each call, by thread.
 
-`python -m benchmarks.http_load PORT PID` credits accounts of `examples/bank.py` over keep-alive connections that each
+`python -m benchmarks.http_load PORT PID` opens accounts of `examples/bank.py` over keep-alive connections that each
 wait for their answers, with `--pipelined N` requests at once on each. The server is another process, as
 `python -m styx dev examples.bank:app --port PORT`. Linux only.
 """
@@ -37,7 +37,7 @@ class Load:
     def _request(self) -> bytes:
         number = self._random.randrange(ACCOUNTS)
         return (
-            b"POST /v1/account/%d/credit HTTP/1.1\r\nhost: 127.0.0.1:%d\r\ncontent-type: application/json\r\n"
+            b"POST /v1/account/%d/open HTTP/1.1\r\nhost: 127.0.0.1:%d\r\ncontent-type: application/json\r\n"
             b"content-length: 3\r\n\r\n[5]" % (number, self.port)
         )
 

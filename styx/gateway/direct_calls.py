@@ -60,7 +60,7 @@ class DirectCalls:
         try:
             asked = head.parse(request.target.decode("ascii"))
             assert asked is not None, "it was taken"
-            call = calls.call(asked, POST, headers, cast(Identity | None, request.client_is))
+            call = calls.call(asked, POST, headers, cast("Identity | None", request.client_is))
             under_way.seconds = call.seconds
             calls.admit()
             body = request.body

@@ -18,7 +18,7 @@ from styx.cli.request_lines import RequestLines
 from styx.gateway.app import Gateway
 from styx.gateway.front import Entrance
 from styx.http.direct import DirectRequest
-from styx.http.room import HttpLimits, Room
+from styx.http.room import BODY_SECONDS_MAX, HttpLimits, Room
 from styx.messages import ReplyRecord
 from tests.gateway.fake_engine import FakeEngine, app
 from tests.gateway.ways import FRONT, Way, both, held, request
@@ -193,6 +193,16 @@ async def test_any_request(names: list[str], body: bytes, headers: list[tuple[st
     await both("\r\n".join([*lines, "", ""]).encode("latin-1") + body, request())
 
 
+async def test_a_body_that_comes_later_has_its_time() -> None:
+    head, body = request()[:-6], request()[-6:]
+    for way in Way(direct=True), Way(direct=False):
+        await way.send(head)
+        assert b" 408 " in await way.peer.after(BODY_SECONDS_MAX + 1)
+        assert (way.taken, way.engine.requests) == ([], [])
+    direct, _ = await both(head, body)
+    assert direct.taken == []
+
+
 # While an engine holds a request ---------------------------------------------------------------------------
 
 
@@ -220,7 +230,7 @@ async def test_bytes_that_are_no_request_behind_one_under_way() -> None:
         assert way.peer.wire.ended
 
 
-async def test_a_client_that_has_gone() -> None:
+async def test_a_client_that_has_gone(caplog: pytest.LogCaptureFixture) -> None:
     """Its transaction runs, and its answer counts."""
     ways = await held(request())
     for way in ways:
@@ -231,6 +241,7 @@ async def test_a_client_that_has_gone() -> None:
         assert way.peer.wire.written == b""
         assert (way.gateway.metrics.in_flight, way.gateway.metrics._by_status) == (0, {200: 1})
         assert not way.peer.state.tasks
+    assert not caplog.records
 
 
 async def test_draining_closes_the_connection_after_the_answer() -> None:
