@@ -62,16 +62,32 @@ class ChangeEndpoint:
         started = perf_counter()
         try:
             operator, table, after = self._asked(path, scope)
-            source = self._engine.changes.follow(operator, table, after)
+        except (RequestRejected, BadArguments, UnknownOperator) as error:
+            await self._refuse(error, started, scope, send)
+            return
+        self._metrics.change_readers += 1  # also while it waits for a worker: then it follows the others already
+        source = self._engine.changes.follow(operator, table, after)
+        try:
+            await self._give(source, started, scope, receive, send)
+        finally:
+            self._metrics.change_readers -= 1
+            await source.aclose()  # type: ignore[attr-defined]  # a generator
+
+    async def _refuse(self, error: Exception, started: float, scope: Scope, send: Send) -> None:
+        answer = status.refusal(error, _code(error))
+        self._metrics.observe(answer.status, perf_counter() - started)
+        await server_sent.refuse(answer, scope["method"], send)
+
+    async def _give(
+        self, source: AsyncIterator[Given], started: float, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        try:
             # The first one says where it begins; until then the answer can still be a refusal.
             begun = await _first(source)
-        except (RequestRejected, BadArguments, UnknownOperator) as error:
-            answer = status.refusal(error, _code(error))
-            self._metrics.observe(answer.status, perf_counter() - started)
-            await server_sent.refuse(answer, scope["method"], send)
+        except RequestRejected as error:
+            await self._refuse(error, started, scope, send)
             return
         self._metrics.observe(200, perf_counter() - started)
-        self._metrics.change_readers += 1
         gone = asyncio.ensure_future(server_sent.until_gone(receive))
         try:
             await server_sent.begin(block(str(begun.through), None), send)
@@ -79,11 +95,9 @@ class ChangeEndpoint:
                 await _Stream(self._engine, self._metrics, begun.through, send).run(source, gone, self._ending)
             await server_sent.end(send)
         finally:
-            self._metrics.change_readers -= 1
             gone.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await gone
-            await source.aclose()  # type: ignore[attr-defined]  # a generator
 
     def _asked(self, path: str, scope: Scope) -> tuple[str, str | None, int]:
         """(operator, table, epoch behind which to begin) of a request that is served. Raises what is refused."""

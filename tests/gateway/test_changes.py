@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from styx import App, Context, Operator
+from styx.embedded_engine.changes import Mailbox
 from styx.gateway import changes as change_endpoint
 from styx.gateway import server_sent
 from styx.gateway.auth.identity import Identity
@@ -212,6 +213,20 @@ async def test_so_many_readers_and_no_more(server: Running, monkeypatch: pytest.
         assert (status, body["error"]["code"]) == (429, "overloaded")
         async with aiohttp.ClientSession() as session, session.get(f"{server.url}/metrics") as response:
             assert "styx_gateway_change_readers 1" in await response.text()
+
+
+async def test_a_reader_that_waits_for_a_worker_is_one_of_them(
+    cluster: EmbeddedCluster, server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_endpoint, "READERS_MAX", 1)
+    monkeypatch.setattr(change_endpoint, "BEGIN_SECONDS_MAX", 1.0)
+    monkeypatch.setattr(Mailbox, "put", lambda *_: None)  # nobody is told where it begins
+    found = await asyncio.gather(*(get(f"{server.url}/v1/~changes/cart") for _ in range(2)))
+    assert sorted(status for status, _ in found) == [429, 503]
+    monkeypatch.undo()
+    async with stream(f"{server.url}/v1/~changes/cart") as reader:
+        await reader.block()
+    assert len(cluster.engine.changes.followers) <= 1, "who was refused follows no more"
 
 
 async def test_an_engine_that_ends_says_so_in_its_streams(cluster: EmbeddedCluster, server: Running) -> None:
