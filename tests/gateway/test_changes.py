@@ -14,10 +14,11 @@ import pytest
 
 from styx import App, Context, Operator
 from styx.embedded_engine.changes import Mailbox
+from styx.errors import ConfigurationError
 from styx.gateway import changes as change_endpoint
 from styx.gateway import server_sent
 from styx.gateway.auth.identity import Identity
-from styx.gateway.auth.policy import LIST, READ, Action, action_of, parse
+from styx.gateway.auth.policy import CHANGES, Action, action_of, parse
 from styx.testing import EmbeddedCluster, embedded_cluster
 from styx.values.event_lines import Block, BlockReader
 from tests.gateway.running import Running, running
@@ -238,19 +239,20 @@ async def test_an_engine_that_ends_says_so_in_its_streams(cluster: EmbeddedClust
         assert json.loads(found.data or b"")["error"]["code"] == "unavailable"
 
 
-def test_a_policy_takes_it_as_a_listing_of_all_entities() -> None:
+def test_a_policy_allows_it_by_a_rule_of_its_own() -> None:
     def scope(method: str, path: str) -> dict[str, Any]:
         return {"type": "http", "method": method, "path": path, "raw_path": path.encode()}
 
     action = action_of(scope("GET", "/v1/~changes/cart/items"))
-    assert action == Action(LIST, "cart")
+    assert action == Action(CHANGES, "cart")
     assert action_of(scope("POST", "/v1/~changes/cart")) is None
     assert action_of(scope("GET", "/v1/~changes/cart/items/x")) is None
-    lists = parse(b'[[allow]]\nlist = ["cart"]')
-    reads = parse(b'[[allow]]\nread = ["cart"]')
-    own = parse(b'[[allow]]\nclaims = {role = "buyer"}\nentity = "sub"\nread = ["cart"]')
     buyer = Identity("buyer", "f", {"role": "buyer", "sub": "ada"})
-    assert lists.allows(buyer, action)
-    assert not reads.allows(buyer, action), "who may read an entity need not know which there are"
-    assert own.allows(buyer, Action(READ, "cart", "ada"))
-    assert not own.allows(buyer, action), "others' changes are in the stream"
+    assert parse(b'[[allow]]\nchanges = ["cart"]').allows(buyer, action)
+    assert not parse(b'[[allow]]\nchanges = ["car"]').allows(buyer, action)
+    others = b'[[allow]]\nread = ["*"]\ncall = ["*"]\nload = ["*"]\nevents = ["*"]\ndead = ["*"]\nsee = ["*"]'
+    assert not parse(others).allows(buyer, action), "rules from before there was a feed allow none"
+    own = b'[[allow]]\nclaims = {role = "buyer"}\nentity = "sub"\n'
+    assert not parse(own + b'read = ["cart"]').allows(buyer, action), "others' changes are in the stream"
+    with pytest.raises(ConfigurationError, match="rule 1 has entity and changes"):
+        parse(own + b'changes = ["cart"]')

@@ -1,5 +1,5 @@
 """Rules: the actions that each identity may take. An action is a call, a read, a listing of keys, an edit, a load, an
-event that is published, the reading of events, work on an operator's dead calls (their list, another attempt, a
+event that is published, the reading of events, the following of an operator's changes, work on an operator's dead calls (their list, another attempt, a
 removal), a query in SQL, or the sight of a page. An action that no rule allows is refused.
 
 A file in TOML, of rules under `[[allow]]`; docs/operations.md has one that shows each kind. A pattern is a name, or the
@@ -25,6 +25,7 @@ EDIT: Final = "edit"
 LOAD: Final = "load"
 PUBLISH: Final = "publish"
 EVENTS: Final = "events"
+CHANGES: Final = "changes"
 DEAD: Final = "dead"
 SQL: Final = "sql"
 SEE: Final = "see"
@@ -46,8 +47,8 @@ ANY: Final = "*"
 
 
 class Action(NamedTuple):
-    """An action. `target` is OPERATOR.FUNCTION of a call, OPERATOR of a read, a listing, an edit, a load or dead
-    calls, an event's name, `query` or `watch` in SQL, or a page. `key` is the entity's key as text.
+    """An action. `target` is OPERATOR.FUNCTION of a call, OPERATOR of a read, a listing, an edit, a load,
+    changes or dead calls, an event's name, `query` or `watch` in SQL, or a page. `key` is the entity's key as text.
     """
 
     kind: str
@@ -83,9 +84,9 @@ def action_of(
             allowed = edit is not None and method in ("GET", "HEAD", "POST")
             return Action(EDIT, *edit) if edit is not None and allowed else None
         if sent.startswith(head.CHANGES_PREFIX):
-            # Those of all entities come in one stream, with their keys, as in a listing.
+            # Those of all entities come in one stream, and rows too, which a read does not give.
             changes = head.parse_changes(sent)
-            return None if changes is None or method not in ("GET", "HEAD") else Action(LIST, changes.operator)
+            return None if changes is None or method not in ("GET", "HEAD") else Action(CHANGES, changes.operator)
         asked, event = head.parse(sent), head.published(sent, method)
     except RequestRejected:
         return None
@@ -120,6 +121,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     load: Patterns = []
     publish: Patterns = []
     events: Patterns = []
+    changes: Patterns = []
     dead: Patterns = []
     sql: Patterns = []
     see: Patterns = []
@@ -194,6 +196,7 @@ def _lists(rule: Rule) -> dict[str, Patterns]:
         LOAD: rule.load,
         PUBLISH: rule.publish,
         EVENTS: rule.events,
+        CHANGES: rule.changes,
         DEAD: rule.dead,
         SQL: rule.sql,
         SEE: rule.see,
@@ -223,6 +226,11 @@ def _check(rule: Rule, number: int) -> None:
         raise ConfigurationError(
             f"rule {number} has entity and events: events of all entities come in one stream, so a rule cannot allow "
             "those of one. Make two rules of it, or let the app give them by a function"
+        )
+    if rule.entity is not None and rule.changes:
+        raise ConfigurationError(
+            f"rule {number} has entity and changes: changes of all entities come in one stream, so a rule cannot allow "
+            "those of one. Make two rules of it"
         )
     if rule.entity is not None and rule.sql:
         raise ConfigurationError(
