@@ -20,7 +20,7 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from styx.errors import BadArguments, NotSent, RequestRejected, UnknownOperator
+from styx.errors import BadArguments, NotSent, RequestRejected, StyxError, UnknownOperator
 from styx.gateway import head, server_sent, status
 from styx.gateway.calls import GatewayMetrics
 from styx.gateway.engine import Engine
@@ -73,7 +73,7 @@ class ChangeEndpoint:
             self._metrics.change_readers -= 1
             await source.aclose()  # type: ignore[attr-defined]  # a generator
 
-    async def _refuse(self, error: Exception, started: float, scope: Scope, send: Send) -> None:
+    async def _refuse(self, error: StyxError, started: float, scope: Scope, send: Send) -> None:
         answer = status.refusal(error, _code(error))
         self._metrics.observe(answer.status, perf_counter() - started)
         await server_sent.refuse(answer, scope["method"], send)
@@ -228,7 +228,7 @@ def _query(query: bytes) -> Mapping[str, str]:
     return {name: values[0] for name, values in found.items()}
 
 
-def _code(error: Exception) -> str:
+def _code(error: StyxError) -> str:
     if isinstance(error, RequestRejected):
         return error.code
     return "bad_request" if isinstance(error, BadArguments) else "unknown_operator"

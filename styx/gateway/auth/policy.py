@@ -1,6 +1,7 @@
 """Rules: the actions that each identity may take. An action is a call, a read, a listing of keys, an edit, a load, an
-event that is published, the reading of events, the following of an operator's changes, work on an operator's dead calls (their list, another attempt, a
-removal), a query in SQL, or the sight of a page. An action that no rule allows is refused.
+event that is published, the reading of events, the following of an operator's changes, work on an operator's dead calls
+(their list, another attempt, a removal), a query in SQL, or the sight of a page. An action that no rule allows is
+refused.
 
 A file in TOML, of rules under `[[allow]]`; docs/operations.md has one that shows each kind. A pattern is a name, or the
 beginning of a name followed by `*`. A rule without `keys` and `claims` is for every identity.
