@@ -104,7 +104,7 @@ class Generation:
             memory = self.memories[index] = memory_of(state, self.limits)
             self.intake.add_slot(index, part.next_offset, part.pending, part.passed_over, memory, state)
         self.executor.slots = self.slots
-        if self.epoch >= 0 and self.changes is None:
+        if self.changes is None and (self.epoch >= 0 or self.plans):
             # Somebody may have followed the workers of the generation before, and soon asks how it goes on.
             self.changes = ChangeLog()
         if self.epoch >= 0 and any(slot.state.converted for slot in self.slots.values()):

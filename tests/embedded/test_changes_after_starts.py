@@ -1,4 +1,6 @@
-"""The change feed over starts with other versions of the app: what a version converts is a gap that is told."""
+"""The change feed over starts on one data directory, also with other versions of the app: what a version converts is a
+gap that is told.
+"""
 
 from __future__ import annotations
 
@@ -46,3 +48,21 @@ async def test_who_followed_the_version_before_a_conversion_is_told(edited: Edit
                 assert change.value.count == 6
         with pytest.raises(SnapshotTooOld):
             await client.changes("acc", from_epoch=began).begin()
+
+
+async def test_who_followed_before_a_crash_goes_on_although_there_is_no_snapshot(edited: Edited) -> None:
+    app = edited.app(functions=PUT)
+    client = edited.open(app)
+    async with client, client.changes("acc") as reader:
+        await reader.begin()
+        await client.call("acc", "k", "put", 5)
+        first = await anext(reader)
+        await client.call("acc", "k", "put", 6)
+        second = await anext(reader)
+        assert await client.engine.flushed()
+        assert client.engine.last_snapshot_epoch is None
+        client.crash()
+    async with edited.open(app) as client, client.changes("acc", from_epoch=first.epoch + 1) as reader:
+        assert await anext(reader) == second
+        await client.call("acc", "k", "put", 7)
+        assert (await anext(reader)).changes[0].value == {"n": 7}
