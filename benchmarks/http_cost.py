@@ -113,7 +113,9 @@ def lines(engine: EmbeddedEngine) -> dict[str, Callable[[], object]]:
     entrance = Entrance(Gateway(engine), FRONT, FRONT.rules("127.0.0.1", "127.0.0.1"))
     request = DirectRequest(connection, b"POST", b"/v1/account/17/credit", [], keep_alive=True)
     request.headers = [(b"host", b"127.0.0.1:8080"), (b"content-type", b"application/json"), (b"content-length", b"3")]
-    assert entrance.direct.takes(request)
+    way = entrance.direct
+    assert way is not None
+    assert way.takes(request)
     record = ReplyRecord("0123456789abcdef-1f", 1, 1, 7, 1, b"\x05")
     sent = posted(17)
     fixed = HttpConnection(connection.config, connection.server_state, {}, room=connection._room, direct=_Fixed())
@@ -128,7 +130,7 @@ def lines(engine: EmbeddedEngine) -> dict[str, Callable[[], object]]:
 
     return {
         "parser and connection, until the answer is written": lambda: fixed.data_received(sent),
-        "door and path": lambda: entrance.direct.takes(request),
+        "door and path": lambda: way.takes(request),
         "options, route, arguments, record": decided,
         "answer": lambda: status.headers_of(status.answer_of(record), "0123456789abcdef-1f"),
     }
