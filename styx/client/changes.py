@@ -17,6 +17,7 @@ from styx.errors import BadArguments, StyxError
 from styx.model.app import App
 from styx.model.changes import ChangeSource, EpochChanges, entries, table_name
 from styx.model.operator import Operator
+from styx.relational.columns import Column
 from styx.relational.table import Table
 from styx.values.codec import shown
 from styx.values.custom_types import dec_hook
@@ -162,25 +163,40 @@ class TypedChanges:
 
     def __init__(self, operator: Any, table: Any) -> None:
         self._state: Any = operator.state_type if isinstance(operator, Operator) else None
-        self._rows: dict[str, Any] = {}
+        self._tables: dict[str, Table] = {}
         if isinstance(operator, Operator):
             for each in operator.tables.values():
                 views = [view.table for view in each.views if view.scope == "entity"]
-                self._rows |= {table_name(one): one.row_type.declared for one in (each, *views)}
+                self._tables |= {table_name(one): one for one in (each, *views)}
         if isinstance(table, Table):
-            self._rows[table_name(table)] = table.row_type.declared
+            self._tables[table_name(table)] = table
 
     def change(self, told: dict[str, Any]) -> Change:
         """One change; raises `ValueError` for what no gateway tells, or what does not fit the type."""
         try:
             key, row_key, table, value = told["key"], told.get("row_key"), told.get("table"), told.get("value")
             deleted = told.get("deleted", False)
-            declared = self._state if table is None else self._rows.get(table)
+            known = None if table is None else self._tables.get(table)
+            declared = self._state if table is None else None if known is None else known.row_type.declared
+            if known is not None:
+                row_key = _primary_key(known, row_key)
             if declared is not None and not deleted:
                 value = msgspec.convert(value, declared, dec_hook=dec_hook, str_keys=True)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"no change: {error}") from None
         return Change(_key(key), value, deleted, table, _key(row_key))
+
+
+def _primary_key(table: Table, told: Any) -> Any:
+    """The primary key that JSON has: a time, for example, has come as text."""
+    if len(table.key) != 1:
+        values = zip(table.key, told, strict=True)
+        return tuple([_value(column, each) for column, each in values])
+    return _value(table.key[0], told)
+
+
+def _value(column: Column, told: Any) -> Any:
+    return told if column.kind is None or column.plain else msgspec.convert(told, column.kind.classes[0])
 
 
 def _key(key: Any) -> Any:

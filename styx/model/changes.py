@@ -104,7 +104,7 @@ def entries(app: App, changes: TableChanges) -> Iterator[Entry]:
         return
     table, operator = app.tables[name], app.operators[owner_of(name)]
     for key, value in pairs:
-        yield Entry(table, *row_key(operator, key), value)
+        yield Entry(table, row_key(operator, key)[0], table.primary_key(key), value)
 
 
 def table_name(table: Table) -> str:

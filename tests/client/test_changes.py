@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
+from datetime import date
 from typing import Any
 
 import msgspec
@@ -35,9 +36,22 @@ class Move(msgspec.Struct):
     by: int
 
 
+class Visit(msgspec.Struct):
+    day: date
+    by: str
+
+
+class Stay(msgspec.Struct):
+    day: date
+    room: int
+
+
 shelf = Operator("shelf", key_type=(str, int), state_type=Stock)
 moves = shelf.table("moves", Move, key=("day", "hour"))
 by_day: Any = moves.view("by_day", group_by="day", sum="by")
+days = Operator("days")
+visits = days.table("visits", Visit, key="day")
+stays = days.table("stays", Stay, key=("day", "room"))
 loose = Operator("loose")
 
 
@@ -53,7 +67,18 @@ async def put(ctx: Context, value: Any) -> None:
     ctx.put(value)
 
 
-app = App("store", [shelf, loose])
+@days.register
+async def visit(ctx: Context, there: bool) -> None:
+    if there:
+        ctx.rows(visits).put(Visit(DAY, "x"))
+        ctx.rows(stays).put(Stay(DAY, 3))
+    else:
+        await ctx.rows(visits).delete_where()
+        await ctx.rows(stays).delete_where()
+
+
+app = App("store", [shelf, days, loose])
+DAY = date(2026, 5, 4)
 KEY = ("north", 7)
 
 
@@ -95,6 +120,17 @@ async def test_values_rows_and_rows_of_views_have_their_types(cluster: EmbeddedC
         await cluster.call(shelf, KEY, "move", 3, 12, -5)
         found = await anext(reader)
         assert Change(KEY, None, deleted=True) in found.changes
+
+
+async def test_a_primary_key_has_the_values_of_its_columns(cluster: EmbeddedCluster, client: Client) -> None:
+    """Also of a row that is gone, of which nothing else tells them."""
+    async with client.changes(days) as reader:
+        await reader.begin()
+        for there in (True, False):
+            await cluster.call(days, "a", "visit", there)
+            found = {change.table: change for change in (await anext(reader)).changes}
+            assert (found["visits"].row_key, found["stays"].row_key) == (DAY, (DAY, 3))
+            assert found["visits"].deleted is not there
 
 
 async def test_by_name_an_embedded_client_decodes_and_one_by_http_gives_plain_data(
