@@ -15,14 +15,14 @@ from styx.gateway.auth.identity import Identity
 from styx.gateway.body import check_announced, check_size
 from styx.gateway.calls import POST, Calls, ended
 from styx.gateway.engine import Engine
-from styx.gateway.head import DEAD_PREFIX, EVENTS_PREFIX, PREFIX
+from styx.gateway.head import EVENTS_PREFIX, OWN_PREFIX, PREFIX
 from styx.gateway.status import Answer
 from styx.http.asgi import CLOSE
 from styx.http.direct import DirectRequest
 from styx.messages import ReplyRecord
 
 _PREFIX = PREFIX.encode()
-_OTHERS = (EVENTS_PREFIX.encode(), DEAD_PREFIX.encode())
+_OTHERS = (EVENTS_PREFIX.encode(), OWN_PREFIX.encode())
 _SLASHES = 4
 """In a call's path: two around the version, and one before each name but the first."""
 
