@@ -12,7 +12,6 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable
-from enum import Enum
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +26,7 @@ from styx.embedded_engine.engine_log import EngineLog, ExternalLog
 from styx.embedded_engine.event_stream import EventStream
 from styx.embedded_engine.intake import EngineRouter, RequestIntake
 from styx.embedded_engine.metrics import NOTHING_YET, EngineCounters, render
+from styx.embedded_engine.mode import Mode
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, check_options
 from styx.embedded_engine.ports import WORKER_ID, EngineJournal, NoOperator, OneMember, OwnCoordinator, OwnLog
 from styx.embedded_engine.reads import EngineReads
@@ -58,16 +58,6 @@ CLOSE_SECONDS_MAX: Final = 30.0
 """How long `close` waits for requests in flight, and again for the last snapshot."""
 
 _log = logging.getLogger("styx.embedded")
-
-
-class Mode(Enum):
-    """Where the engine is in its life; it never goes back."""
-
-    CREATED = "nothing is open"
-    STARTING = "it recovers"
-    SERVING = "requests are taken"
-    CLOSING = "requests in flight are finished, and a last snapshot is taken"
-    ENDED = "it was closed, crashed, or failed"
 
 
 class EmbeddedEngine(CommittedState):
