@@ -151,7 +151,7 @@ class Generation:
         return log
 
     def closed(self) -> list[Effect]:
-        """The open epoch has closed."""
+        """The open epoch has closed, and there are `changes` to be kept or `marks` to be made."""
         log = self.changes
         if log is not None:
             if self.epoch > self.recorded_until and log.unfollowed():

@@ -458,15 +458,14 @@ class Worker:
         self._open = None
         self._between = Step.HOLDING if last.hold else Step.IDLE
         self._watch.closes(generation.executor, generation.ended)
-        self._effects += generation.closed()
+        if generation.changes is not None or generation.marks is not None:
+            self._effects += generation.closed()
         if last.hold:
             self._held_at = (generation.number, generation.epoch)
             self._hold()
         if last.snapshot and generation.slots:
-            slots = generation.slots.values()
-            contents = [
-                content_of(slot, slot.index in last.whole, *generation.intake.rest(slot.index)) for slot in slots
-            ]
+            slots, rest = generation.slots.values(), generation.intake.rest
+            contents = [content_of(slot, slot.index in last.whole, *rest(slot.index)) for slot in slots]
             self._effects.append(StoreSlots(generation.number, generation.epoch, self.id, contents))
             self._effects.append(SyncReplies(generation.number, generation.epoch))
             if self._state_watch is not None:
