@@ -16,10 +16,10 @@ Examples:
   styx changes account --from 4711 --url http://shop.internal:8080
 
 Exit codes:
-  1    no gateway, or the changes are not kept any more: --from is too long ago, or
-       the lines were read too slowly
-  2    rejected: no such operator or table, not allowed, too many readers, or an
-       epoch of --from that is still to come
+  1    no gateway, or it has too many readers; or the changes are not kept any
+       more: --from is too long ago, or the lines were read too slowly
+  2    rejected: no such operator or table, not allowed, or --from is an epoch
+       that is still to come
   130  interrupted, which is how it ends
 """
 

@@ -46,8 +46,8 @@ Examples:
 {SNAPSHOT_HELP}
 Exit codes:
   0    the state is on standard output
-  1    no gateway, no reply in time, no snapshot, or the stored state does not fit
-       its type
+  1    no gateway, no reply in time, no snapshot, or the stored state does not
+       fit its type
   2    rejected: no such operator or table, or a key of another type
   3    there is no such entity, and nothing is on standard output
 """
@@ -61,10 +61,10 @@ Examples:
 
 {SNAPSHOT_HELP}
 Exit codes:
-  0    the page is on standard output; the last line on standard error says how to
-       go on, if there are more
-  1    no gateway, no reply in time, or the epoch of --at is not kept any more; no
-       snapshot, or something in it is damaged or cannot be decoded
+  0    the page is on standard output; if there are more, the last line on
+       standard error says how to go on
+  1    no gateway, no reply in time, or the epoch of --at is not kept any more;
+       no snapshot, or something in it is damaged or cannot be decoded
   2    rejected: no such operator or table, or a key of another type
 """
 EXPORT_EXAMPLES: Final = f"""\
