@@ -16,8 +16,10 @@ Examples:
   styx changes account --from 4711 --url http://shop.internal:8080
 
 Exit codes:
-  1    no gateway, or the changes from --from on are not kept any more
-  2    rejected: no such operator or table
+  1    no gateway, or it has too many readers; or the changes are not kept any
+       more: --from is too long ago, or the lines were read too slowly
+  2    rejected: no such operator or table, not allowed, or --from is an epoch
+       that is still to come
   130  interrupted, which is how it ends
 """
 
@@ -30,7 +32,7 @@ def changes(
     *,
     from_: Annotated[
         int | None,
-        Parameter(name="--from", help="Begin with this epoch, if its changes are kept; else with those from now on."),
+        Parameter(name="--from", help="The first epoch to print, if its changes are kept; by default the next one."),
     ] = None,
     url: GatewayUrl = None,
     api_key: ApiKey = None,
@@ -38,10 +40,11 @@ def changes(
 ) -> int:
     """Print what transactions change, a line of JSON for each epoch with changes.
 
-    A line has the epoch, and its changes: of an entity's state {"key": …,
-    "value": …}, of a row also its "table" and "row_key". What is gone has
-    "deleted" in place of a value. Each epoch comes once. The last line of a run
-    says where another one goes on: --from its epoch + 1.
+    A line has the number of the epoch, and its changes. The change of an entity's
+    state is {"key": …, "value": …}. That of a row has its "table" and "row_key",
+    too. A state or row that is gone has "deleted" in place of "value". Each epoch
+    comes once. To go on after the last line of a run, add 1 to its epoch and give
+    that as --from.
     """
     import asyncio
 

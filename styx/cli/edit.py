@@ -31,9 +31,11 @@ Examples:
 
 Exit codes:
   0    it is written, or was left as it is
-  1    somebody has changed it meanwhile, or a rule of the app forbids it: nothing
-       is written, and what you wrote is in a file; no gateway, or no reply in time
-  2    rejected: no such operator or table, or a value that does not fit its type
+  1    somebody has changed it meanwhile, or a rule of the app forbids it:
+       nothing is written, and what you wrote in the editor is in a file; no
+       gateway, or no reply in time
+  2    rejected: no such operator or table, or a value that does not fit its
+       type
   3    there is nothing to delete
 """
 EDITOR_DEFAULT: Final = "vi"
@@ -55,11 +57,11 @@ def edit(
 ) -> int:
     """Edit one entity's state as JSON, or one of its rows.
 
-    It opens $VISUAL, $EDITOR or vi, and writes what you leave there in a transaction
-    of its own, by all rules of the app's types and tables. If somebody has changed
-    the value since it was shown, nothing is written, and your text stays in a file.
-    An entity that is not there is shown as null, and is made. It appears in the log
-    as any transaction does.
+    It opens the value in $VISUAL, $EDITOR or vi, and writes what you save there, in
+    a transaction. All rules of the app's types and tables apply. If somebody has
+    changed the value since it was shown, nothing is written, and your text stays
+    in a file. An entity that does not exist is shown as null, and the edit makes
+    it. The edit is in the log like any transaction.
     """
     from styx.cli.exit_codes import ABSENT, SUCCESS, usage_error
     from styx.cli.run_directory import gateway_url

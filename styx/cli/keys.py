@@ -1,4 +1,4 @@
-"""`styx keys`: the API keys of a gateway, in a file that keeps their hashes."""
+"""`styx keys`: the API keys of a gateway, in a file that keeps their hashes; lines of a replica's PostgreSQL users."""
 
 from __future__ import annotations
 
@@ -98,10 +98,14 @@ def revoke(
 
 
 def postgres(
-    name: Annotated[str, Parameter(help="The user, as clients name it.")],
+    name: Annotated[str, Parameter(help="The name that clients log in with.")],
     /,
 ) -> None:
-    """Print the line of a user for styx replica --postgres-users; the password is asked for, or read as a line."""
+    """Print a user's line for the file of styx replica --postgres-users.
+
+    It asks for the password on a terminal. Otherwise it reads a line of standard
+    input.
+    """
     import sys
     from getpass import getpass
 

@@ -72,10 +72,10 @@ class ReplicaLimits:
     """What the replica and its queries may use."""
 
     memory: Annotated[
-        int, Parameter(help="MiB of the encoded state, about; a larger one is not taken.", env_var="STYX_MEMORY")
+        int, Parameter(help="MiB of the encoded state, about; a larger state is not loaded.", env_var="STYX_MEMORY")
     ] = 4_096
     rows_memory: Annotated[
-        int, Parameter(help="MiB of rows that are kept ready for queries.", env_var="STYX_ROWS_MEMORY")
+        int, Parameter(help="MiB of decoded rows that are kept for queries.", env_var="STYX_ROWS_MEMORY")
     ] = 2_048
     running: Annotated[
         int | None,
@@ -85,7 +85,7 @@ class ReplicaLimits:
         int, Parameter(help="Queries in line behind them; more are refused.", env_var="STYX_QUERIES_WAITING")
     ] = 32
     query_memory: Annotated[
-        int, Parameter(help="MiB of a query, beside the rows that it reads.", env_var="STYX_QUERY_MEMORY")
+        int, Parameter(help="MiB that a query may take, beside the rows that it reads.", env_var="STYX_QUERY_MEMORY")
     ] = 512
     query_seconds: Annotated[float, Parameter(help="Seconds that a query may take.", env_var="STYX_QUERY_SECONDS")] = (
         10.0
@@ -110,7 +110,7 @@ class PostgresPort:
         Path | None,
         Parameter(
             name="--postgres-users",
-            help="With --postgres: the file of its users, lines of styx keys postgres; read again when it changes.",
+            help="With --postgres: the file of users, of styx keys postgres; read again when it changes.",
             env_var="STYX_POSTGRES_USERS",
         ),
     ] = None
@@ -118,13 +118,13 @@ class PostgresPort:
         Path | None,
         Parameter(
             name="--postgres-cert",
-            help="With --postgres: the certificate, PEM; then nobody gets in without TLS.",
+            help="With --postgres: PEM certificate of that port, which then requires TLS.",
             env_var="STYX_POSTGRES_CERT",
         ),
     ] = None
     key: Annotated[
         Path | None,
-        Parameter(name="--postgres-key", help="The certificate's key, PEM.", env_var="STYX_POSTGRES_KEY"),
+        Parameter(name="--postgres-key", help="PEM key of --postgres-cert.", env_var="STYX_POSTGRES_KEY"),
     ] = None
 
 
@@ -151,11 +151,12 @@ def replica(
 ) -> None:
     """Answer queries in SQL beside a cluster.
 
-    It reads the store alone, follows the snapshots that the cluster stores, and
-    keeps the newest in memory. POST /v1/sql runs a query, GET /v1/sql lists the
-    tables, GET /v1/sql/watch tells when a result has changed, and / is a page.
-    Whoever may ask sees all tables. /healthz, /readyz, /status and /metrics are
-    on its port as well.
+    It follows the snapshots in the cluster's store, and keeps the newest in memory.
+    It reads nothing but the store. POST /v1/sql runs a query, GET /v1/sql lists the
+    tables, GET /v1/sql/watch sends a result whenever it has changed, and /sql is a
+    page to type a query in. Whoever may ask sees all tables. /healthz, /readyz,
+    /status and /metrics are on the same port. With --postgres a second port serves
+    PostgreSQL's clients, to the users of a file of its own.
     """
     from styx.cli.exit_codes import usage_error
     from styx.query.extra import require

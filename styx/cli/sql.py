@@ -39,16 +39,28 @@ def sql(
     format: Annotated[
         Literal["table", "json", "csv", "arrow"], Parameter(help="json has an object a line; arrow is an IPC stream.")
     ] = "table",
-    rows: Annotated[int | None, Parameter(help="Rows of a result; 100000 by default.", show_default=False)] = None,
+    rows: Annotated[
+        int | None,
+        Parameter(
+            help="Rows of a result. Of a snapshot 100000 by default; a server has its own limit.", show_default=False
+        ),
+    ] = None,
     seconds: Annotated[
-        float | None, Parameter(help="Seconds that the query may take; 60 by default.", show_default=False)
+        float | None,
+        Parameter(
+            help="Seconds that the query may take. Of a snapshot 60 by default; a server has its own limit.",
+            show_default=False,
+        ),
     ] = None,
     memory: Annotated[
         int | None,
-        Parameter(help="MiB that it may take, with the tables in it; 1024 by default.", show_default=False),
+        Parameter(
+            help="Of a snapshot: MiB that the query may take, with the tables that it reads; 1024 by default.",
+            show_default=False,
+        ),
     ] = None,
     url: Annotated[
-        str | None, Parameter(help="A replica, or styx dev, that is asked instead of a snapshot: http://HOST:PORT.")
+        str | None, Parameter(help="Ask a replica or styx dev at http://HOST:PORT, instead of a snapshot.")
     ] = None,
     api_key: ApiKey = None,
     ca: Authority = None,
@@ -56,10 +68,10 @@ def sql(
 ) -> None:
     """Ask a snapshot, or a replica, in SQL (DuckDB's).
 
-    The values of an operator are the table OPERATOR.state, the rows of its table T
-    are OPERATOR.T. Their columns are those of styx state export. A query reads the
-    tables that it names, all of one moment, and can change nothing: no files, no
-    settings, no extensions, no network.
+    The values of an operator are the table OPERATOR.state. The rows of its table T
+    are the table OPERATOR.T. Their columns are those of styx state export. A query
+    sees all tables at one moment. It can change nothing, and has no files, no
+    settings, no extensions and no network.
     """
     from styx.cli.exit_codes import usage_error
     from styx.query.extra import require

@@ -27,7 +27,13 @@ if TYPE_CHECKING:
     from styx.cli.live_state import LiveGateway
     from styx.query.schema import Dataset, Schema
 
-LiveEpoch = Annotated[int | None, Parameter(name="--at", help="Of a gateway: the state at the end of this epoch.")]
+LiveUrl = Annotated[
+    str | None,
+    Parameter(help="The gateway, unless a snapshot is named; by default that of styx up here.", env_var="STYX_URL"),
+]
+LiveEpoch = Annotated[
+    int | None, Parameter(name="--at", help="With a gateway: read the state at the end of this epoch.")
+]
 EXAMPLES: Final = f"""\
 Examples:
   styx state get account alice
@@ -40,8 +46,8 @@ Examples:
 {SNAPSHOT_HELP}
 Exit codes:
   0    the state is on standard output
-  1    no gateway, no reply in time, no snapshot, or the stored state does not fit
-       its type
+  1    no gateway, no reply in time, no snapshot, or the stored state does not
+       fit its type
   2    rejected: no such operator or table, or a key of another type
   3    there is no such entity, and nothing is on standard output
 """
@@ -55,10 +61,10 @@ Examples:
 
 {SNAPSHOT_HELP}
 Exit codes:
-  0    the page is on standard output; the last line on standard error says how to
-       go on, if there are more
-  1    no gateway, no reply in time, or the epoch of --at is not kept any more; no
-       snapshot, or something in it is damaged or cannot be decoded
+  0    the page is on standard output; if there are more, the last line on
+       standard error says how to go on
+  1    no gateway, no reply in time, or the epoch of --at is not kept any more;
+       no snapshot, or something in it is damaged or cannot be decoded
   2    rejected: no such operator or table, or a key of another type
 """
 EXPORT_EXAMPLES: Final = f"""\
@@ -102,9 +108,9 @@ def get(
 ) -> int:
     """Print one entity's state as JSON, or its rows in a table.
 
-    It is read in a transaction of its own: all that was answered before is in it.
-    With --snapshot, --from or --data-dir it is read of a snapshot instead, and
-    nothing needs to be running. A key that begins with a dash and is no number goes
+    The gateway reads it in a transaction, which sees all that was answered before.
+    With --store, --from, --data-dir or --snapshot the command reads a snapshot, and
+    nothing needs to be running. Give a key that begins with a dash and is no number
     after --.
     """
     if place.wanted:
@@ -145,13 +151,15 @@ def list_(
     prefix: Annotated[
         str, Parameter(help="Only keys that begin with it: text, or a JSON array of the first parts of a key.")
     ] = "",
-    limit: Annotated[int | None, Parameter(help="So many at most; 100 by default.", show_default=False)] = None,
+    limit: Annotated[
+        int | None, Parameter(help="Entries of the page; 100 by default, 10000 at most.", show_default=False)
+    ] = None,
     after: Annotated[str | None, Parameter(help="Begin behind this key.")] = None,
-    url: GatewayUrl = None,
+    url: LiveUrl = None,
     at: LiveEpoch = None,
     freshness: Annotated[
         Literal["latest", "strict"] | None,
-        Parameter(help="Of a gateway: the newest state there is, or all that was answered before."),
+        Parameter(help="With a gateway: strict sees all that was answered before, latest may miss the last of it."),
     ] = None,
     timeout: ReplyTimeout = TIMEOUT_SECONDS_DEFAULT,
     api_key: ApiKey = None,
@@ -160,10 +168,10 @@ def list_(
 ) -> None:
     """Print the entities of an operator, or the rows of a table.
 
-    They are read through the gateway at --url, at the end of one epoch, and no
-    transaction waits; or, with --store, --from or --data-dir, of a snapshot. A line
-    has the key and the value as JSON: {"key": …, "value": …}. They are in order of
-    their keys, texts by code point and numbers by size. The key of a row is that of
+    With --url the gateway reads them at the end of one epoch, and no transaction
+    waits. With --store, --from or --data-dir the command reads a snapshot. A line
+    has the key and the value as JSON: {"key": …, "value": …}. Lines are in order of
+    their keys: texts by code point, numbers by size. The key of a row is that of
     its entity, and then the primary key.
     """
     from styx.cli.backup import progress
@@ -245,7 +253,7 @@ def export(
         str,
         Parameter(help="A directory; for one table also a file, or - for standard output.", allow_leading_hyphen=True),
     ],
-    url: GatewayUrl = None,
+    url: LiveUrl = None,
     at: LiveEpoch = None,
     timeout: ReplyTimeout = TIMEOUT_SECONDS_DEFAULT,
     api_key: ApiKey = None,
@@ -254,10 +262,10 @@ def export(
 ) -> None:
     """Write operators and tables into files.
 
-    They are read through the gateway at --url, page by page at the end of one epoch;
-    or, with --store, --from or --data-dir, of a snapshot. A line or row has the
-    columns of the entity's key, key, key_2 and so on, and those of the value. The
-    rows of all files are of one moment. A file has its name only when it is whole.
+    With --url the gateway reads them page by page, all at the end of one epoch.
+    With --store, --from or --data-dir the command reads a snapshot. A row has the
+    columns of the entity's key (key, key_2 and so on), and then those of the value.
+    All files are of one moment. A file gets its name only when it is whole.
     """
     from styx.cli.backup import progress
     from styx.cli.exit_codes import usage_error

@@ -85,7 +85,7 @@ def action_of(
             allowed = edit is not None and method in ("GET", "HEAD", "POST")
             return Action(EDIT, *edit) if edit is not None and allowed else None
         if sent.startswith(head.CHANGES_PREFIX):
-            # Those of all entities come in one stream, and rows too, which a read does not give.
+            # Those of all entities and of their rows come in one stream; a read gives those of one entity.
             changes = head.parse_changes(sent)
             return None if changes is None or method not in ("GET", "HEAD") else Action(CHANGES, changes.operator)
         asked, event = head.parse(sent), head.published(sent, method)
