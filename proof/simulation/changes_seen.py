@@ -8,12 +8,14 @@ followers is decided by their seed, so that in others versions begin with a read
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from styx.model.changes import FROM_NOW
 from styx.worker.followers import Followed, Followers
+from styx.worker.reads import last_closed
+from styx.worker.worker import Worker
 
 if TYPE_CHECKING:
     from proof.simulation.plan import SimulationPlan
@@ -37,8 +39,11 @@ class ChangesSeen:
         known = self.parts.setdefault((epoch, slot), part)
         assert known == part, f"epoch {epoch} of slot {slot} is given as {part}, and was as {known}"
 
-    def check(self, state: Mapping[tuple[str, Any], bytes], last: int, n_slots: int) -> None:
-        """Holds all that was given against the state at the end of the epoch `last`."""
+    def check(self, state: Mapping[tuple[str, Any], bytes], workers: Iterable[Worker], n_slots: int) -> None:
+        """Holds all that was given against the state at the end, which these workers have. An epoch may still be open
+        that is there for marks alone.
+        """
+        last = min(map(last_closed, workers))
         found: dict[tuple[str, Any], bytes] = {}
         for epoch in range(last + 1):
             for slot in range(n_slots):

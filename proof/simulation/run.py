@@ -392,8 +392,7 @@ class Simulation:
         landed = check_landed(self.ingests.topics.values(), state, history.emitted, last, ran) if check else {}
         events = 0
         if check and world.changes_seen is not None and not (plan.cluster and any(world.versions.began.values())):
-            assert world.coordinator is not None
-            world.changes_seen.check(state, world.coordinator.core.epoch, plan.slots)
+            world.changes_seen.check(state, [host.core for host in self.members()], plan.slots)
         if check and plan.emits:
             partitions = [event_log.entries(records, slot) for slot in range(plan.slots)]
             events = event_log.check_events(partitions, history.emitted)
