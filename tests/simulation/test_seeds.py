@@ -31,6 +31,7 @@ TOGETHER = 100
 SPINNING = 60
 
 REGRESSIONS = {
+    208: "changes were looked for of an epoch that was open for marks alone when all had been answered",
     120380: "the simulator lost patience with ingests whose calls were answered one an epoch",
     121172: "the simulator ended before a request of an ingest had come",
     394: "a call that was given for later came to the limit of calls where these were counted exactly, and only there",
