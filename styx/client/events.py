@@ -6,6 +6,7 @@ brings the source: where messages come from. Nothing is acknowledged: who reads 
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from types import TracebackType
@@ -16,7 +17,7 @@ import msgspec
 from styx.errors import BadArguments, EventUnreadable, StyxError
 from styx.model.app import App
 from styx.model.event import EVENT_NAME_CHARS_MAX, Event, no_such_event
-from styx.model.event_seen import EventMessage, EventSeen, EventSource, checked_cursor, seen
+from styx.model.event_seen import END, EventMessage, EventSeen, EventSource, checked_cursor, seen
 from styx.values.codec import shown
 
 LISTED_MAX: Final = 1_000_000
@@ -29,13 +30,21 @@ class EventReader:
     """The events of one kind, `EventSeen` by `EventSeen`, in the serial order.
 
     Use it as `async for`; or `await` it for the list of all there are, with `follow=False`. Leaving the loop early is
-    fine: `async with` or `aclose()` frees what it holds at once.
+    fine: `async with` or `aclose()` frees what it holds at once. A wait that is given up, as by `asyncio.wait_for`,
+    loses nothing: the next one goes on.
     """
 
     def __init__(
-        self, make: Callable[[], AsyncIterator[list[EventMessage]]], name: str, event: Any, follow: bool
+        self,
+        make: Callable[[str | None], AsyncIterator[list[EventMessage]]],
+        name: str,
+        event: Any,
+        after: str | None,
+        follow: bool,
     ) -> None:
         self._make = make
+        self._after = after
+        self._place = after
         self._name = name
         self._event: Event[Any] | None = event if isinstance(event, Event) else None
         self._follow = follow
@@ -58,20 +67,35 @@ class EventReader:
             if self._messages is None:
                 if self._first is not None:
                     await self._first()
-                self._messages = self._make()
+                self._messages = self._make(self._place)
             if self._failure is not None:
                 raise self._failure
             try:
-                self._read.extend(await anext(self._messages))
+                found = await anext(self._messages)
             except StyxError as error:
                 self._failure = error  # else the next step would look like the end
                 raise
+            except asyncio.CancelledError:
+                self._given_up()
+                raise
+            if found:
+                self._place = found[-1].cursor
+            self._read.extend(found)
         message = self._read.popleft()
         return seen(message, self._value(message))
+
+    def _given_up(self) -> None:
+        """A wait was given up, and the source has ended with it: the next one begins behind what has come."""
+        self._messages = None
+        if self._place == END:
+            self._failure = StyxError(
+                "a wait for the first event from now on was given up, so some may have passed: begin another reader"
+            )
 
     async def aclose(self) -> None:
         """Ends the reader; the next use begins at the beginning of what it was asked for."""
         messages, self._messages, self._failure = self._messages, None, None
+        self._place = self._after
         self._read.clear()
         close = getattr(messages, "aclose", None)
         if close is not None:
@@ -127,7 +151,7 @@ def reader_of(source: EventSource, app: App | None, event: Any, after: Any, foll
     cursor = checked_cursor(after)
     if type(follow) is not bool:
         raise BadArguments(f"follow= is True or False, got {shown(follow)}")
-    return EventReader(lambda: source.read(name, cursor, follow), name, event, follow)
+    return EventReader(lambda place: source.read(name, place, follow), name, event, cursor, follow)
 
 
 def event_name(event: Any) -> str:

@@ -178,6 +178,41 @@ async def test_a_value_of_another_type_is_told_and_the_next_one_comes(value: byt
     assert (await anext(reader)).tid == 8
 
 
+class Slow:
+    """Gives one message behind each place, and the next one only to who waits for it once more."""
+
+    def __init__(self) -> None:
+        self.places: list[str | None] = []
+
+    async def read(self, event: str, after: str | None, follow: bool) -> AsyncIterator[list[EventMessage]]:
+        self.places.append(after)
+        yield []
+        if len(self.places) > 1 or after is None:
+            yield [message(len(self.places))]
+        await asyncio.sleep(60)
+
+
+async def test_a_wait_that_is_given_up_loses_nothing_and_is_no_end() -> None:
+    source = Slow()
+    async with reader_of(source, None, "x", None, True) as reader:
+        assert (await anext(reader)).tid == 1
+        for number in range(2, 4):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(anext(reader), 0.01)
+            assert (await anext(reader)).tid == number
+    assert source.places == [None, message(1).cursor, message(2).cursor]
+
+
+async def test_a_wait_for_the_first_one_from_now_on_that_is_given_up_says_so() -> None:
+    """What passes until somebody waits again cannot be known."""
+    async with reader_of(Slow(), None, "x", "end", True) as reader:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(anext(reader), 0.01)
+        for _ in range(2):
+            with pytest.raises(StyxError, match="begin another reader"):
+                await anext(reader)
+
+
 async def test_a_reader_that_was_closed_begins_again() -> None:
     reader = reader_of(Source([message(1), message(2)]), None, "x", None, False)
     async with reader:
