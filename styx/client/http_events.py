@@ -6,49 +6,26 @@ A connection that breaks is opened again behind the last event that came, so no 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Final
 from urllib.parse import quote, urlencode
 
-import aiohttp
 import msgspec
 import yarl
 
 from styx.client.credential import Credential
-from styx.errors import BadArguments, EventsCut, EventsReleased, NotSent, RequestRejected, StyxError
+from styx.client.event_connection import AGAIN, Broken, Meanings, Sessions, Told, connection
+from styx.errors import BadArguments, EventsCut, EventsReleased, NotSent, RequestRejected
 from styx.model.event_seen import EventMessage
 from styx.values.codec import shown
-from styx.values.event_lines import ERROR, Block, BlockReader
+from styx.values.event_lines import Block
 
-SILENCE_SECONDS_MAX: Final = 60.0
-"""A gateway that sends nothing for so long, not even a comment, counts as gone."""
-CONNECT_SECONDS_MAX: Final = 10.0
 ATTEMPTS_MAX: Final = 8
 """Connections in a row that bring no event before a reader hears of it."""
 PAUSE_SECONDS_MAX: Final = 5.0
 """Between two connections, at most."""
-BODY_BYTES_MAX: Final = 64 * 1024
-"""Of an answer that is no stream."""
-
 _decode = msgspec.json.Decoder(EventMessage).decode
-
-Sessions = Callable[[], aiohttp.ClientSession | None]
-"""The client's session, None once it is closed."""
-
-
-class _Error(msgspec.Struct):
-    code: str = ""
-    message: str = ""
-    type: str = ""
-
-
-class _Refusal(msgspec.Struct):
-    error: _Error
-
-
-class _Broken(Exception):
-    """The connection ended before the stream did; the next one may be better."""
 
 
 class HttpEvents:
@@ -58,6 +35,11 @@ class HttpEvents:
         self._url = url
         self._credential = credential
         self._session = session
+
+        def no_stream(status: int, body: bytes) -> Exception:
+            return NotSent(f"{url}: status {status} without events: {shown(body)}; is there a gateway?")
+
+        self._meanings = Meanings(_ended, _refused, no_stream, EventsCut)
 
     async def read(self, event: str, after: str | None, follow: bool) -> AsyncIterator[list[EventMessage]]:
         """As `EventSource.read`. Raises `NotSent` if nobody answers, and `RequestRejected`."""
@@ -77,7 +59,7 @@ class HttpEvents:
                 if not follow:
                     return
                 why = "the gateway has ended the stream"
-            except _Broken as error:
+            except Broken as error:
                 why = str(error)
             except (ValueError, msgspec.DecodeError) as error:
                 raise EventsCut(f"{self._url} sends what is no event of a gateway: {error}") from None
@@ -89,55 +71,22 @@ class HttpEvents:
                 raise EventsCut(f"events of {event!r} cannot be read from {self._url}: {why}; read on behind {at}")
             await asyncio.sleep(min(PAUSE_SECONDS_MAX, 0.05 * 2**failures))
 
-    async def _connection(self, event: str, after: str | None, follow: bool) -> AsyncGenerator[list[Block]]:
-        session = self._session()
-        if session is None:
-            raise EventsCut("the client was closed")
+    def _connection(self, event: str, after: str | None, follow: bool) -> AsyncGenerator[list[Block]]:
         query = {"follow": "true" if follow else "false"} | ({} if after is None else {"after": after})
         url = yarl.URL(f"{self._url}/v1/events/{quote(event, safe='')}?{urlencode(query)}", encoded=True)
-        headers = {"Accept": "text/event-stream", **self._credential.headers()}
-        times = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS_MAX, sock_read=SILENCE_SECONDS_MAX)
-        try:
-            async with session.get(url, headers=headers, timeout=times, allow_redirects=False) as response:
-                if response.status != 200 or response.content_type != "text/event-stream":
-                    raise _refused(self._url, response.status, await response.content.read(BODY_BYTES_MAX))
-                blocks = BlockReader()
-                yield []
-                async for data in response.content.iter_any():
-                    found = blocks.take(data)
-                    usual = [each for each in found if each.name != ERROR]
-                    if usual:
-                        yield usual
-                    for each in found:
-                        if each.name == ERROR:
-                            raise _ended(each)
-        except StyxError:
-            raise
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            if self._session() is not session:
-                raise EventsCut("the client was closed") from None
-            raise _Broken(str(error) or type(error).__name__) from None
+        return connection(self._session, url, {}, self._credential, self._meanings)
 
 
-def _ended(block: Block) -> Exception:
+def _ended(told: Told) -> Exception:
     """What a gateway says in a stream that it ends."""
-    told = msgspec.json.decode(block.data or b"{}", type=_Refusal).error
-    return EventsReleased(told.message) if told.type == EventsReleased.__name__ else _Broken(told.message)
+    return EventsReleased(told.message) if told.type == EventsReleased.__name__ else Broken(told.message)
 
 
-def _refused(url: str, status: int, body: bytes) -> Exception:
-    """What an answer that is no stream means."""
-    try:
-        error = msgspec.json.decode(body, type=_Refusal).error
-    except (msgspec.DecodeError, ValueError):
-        return NotSent(f"{url}: status {status} without events: {shown(body)}; is there a gateway?")
-    answer: StyxError
-    if error.code == "released":
-        answer = EventsReleased(error.message)
-    elif error.type == BadArguments.__name__:
-        answer = BadArguments(error.message)
-    elif error.code in ("unavailable", "overloaded", "rate_limited"):
-        return _Broken(f"{error.code}: {error.message}")
-    else:
-        answer = RequestRejected(error.code, error.message)
-    return answer
+def _refused(told: Told) -> Exception:
+    if told.code == "released":
+        return EventsReleased(told.message)
+    if told.type == BadArguments.__name__:
+        return BadArguments(told.message)
+    if told.code in AGAIN:
+        return Broken(f"{told.code}: {told.message}")
+    return RequestRejected(told.code, told.message)
