@@ -110,7 +110,7 @@ def postgres(
     from getpass import getpass
 
     from styx.cli.exit_codes import usage_error
-    from styx.postgres.serving import user_line
+    from styx.postgres.users import user_line
 
     password = getpass(f"Password of {name}: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
     if not password:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import secrets
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -16,7 +15,7 @@ from typing import Final
 
 from styx.errors import ConfigurationError
 from styx.gateway.watched_files import WatchedFiles
-from styx.postgres.scram import SALT_BYTES, Verifier, make_verifier
+from styx.postgres.scram import Verifier
 from styx.postgres.server import CONNECTIONS_MAX, PostgresServer, Tls
 from styx.postgres.users import read_users
 from styx.query.service import Limits, QueryService
@@ -38,14 +37,6 @@ class PostgresOptions:
     key: Path | None = None
     limits: Limits = field(default_factory=Limits)
     connections_max: int = CONNECTIONS_MAX
-
-
-def user_line(name: str, password: str) -> str:
-    """A line for the file of users; raises `ConfigurationError` for a name that cannot be there."""
-    line = f"{name}:{make_verifier(password, secrets.token_bytes(SALT_BYTES))}"
-    if list(read_users(line)) != [name]:
-        raise ConfigurationError(f"{name!r} can be no user")
-    return line
 
 
 @asynccontextmanager

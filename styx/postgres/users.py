@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from typing import Final
 
 from styx.errors import ConfigurationError
-from styx.postgres.scram import Verifier, read_verifier
+from styx.postgres.scram import SALT_BYTES, Verifier, make_verifier, read_verifier
 
 USERS_MAX: Final = 10_000
 NAME_BYTES_MAX: Final = 63
@@ -33,3 +34,11 @@ def read_users(text: str) -> Mapping[str, Verifier]:
     if len(found) > USERS_MAX:
         raise ConfigurationError(f"there are {len(found)} users: at most {USERS_MAX} are allowed")
     return found
+
+
+def user_line(name: str, password: str) -> str:
+    """A line for the file of users; raises `ConfigurationError` for a name that cannot be there."""
+    line = f"{name}:{make_verifier(password, secrets.token_bytes(SALT_BYTES))}"
+    if list(read_users(line)) != [name]:
+        raise ConfigurationError(f"{name!r} can be no user")
+    return line

@@ -1,6 +1,8 @@
 """`styx keys`: keys made, shown and revoked; and commands that are given one."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,3 +77,11 @@ def test_a_call_with_a_key(styx: Styx, here: Path, monkeypatch: pytest.MonkeyPat
         assert styx(*words).out == "5\n"
         monkeypatch.setenv("STYX_API_KEY", "a\r\nb: c")
         assert styx(*words).status == 2
+
+
+def test_a_user_of_postgresql_is_made_without_the_extra_sql() -> None:
+    """A line is made where the replica need not run."""
+    lacks = "import sys; sys.modules['pyarrow'] = sys.modules['duckdb'] = None; from styx.cli import main; "
+    command = [sys.executable, "-c", lacks + "sys.exit(main(['keys', 'postgres', 'ann']))"]
+    made = subprocess.run(command, input="secret\n", capture_output=True, check=True, text=True)
+    assert made.stdout.startswith("ann:SCRAM-SHA-256$")

@@ -14,7 +14,8 @@ import asyncpg
 import pytest
 
 from styx.errors import ConfigurationError
-from styx.postgres.serving import PostgresOptions, serve_postgres, user_line
+from styx.postgres.serving import PostgresOptions, serve_postgres
+from styx.postgres.users import user_line
 from styx.query.schema import of_app
 from styx.query.service import Limits
 from styx.query.source import of_directory
