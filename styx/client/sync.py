@@ -27,9 +27,9 @@ from styx.client.base import (
     check_timeout,
     not_open,
 )
-from styx.client.events import EventReader
 from styx.client.home import check_process
 from styx.client.sync_changes import SyncChangeReader
+from styx.client.sync_reader import SyncReader
 from styx.client.sync_reading import SyncReading
 from styx.client.typed_results import typed_result, typed_rows
 from styx.messages import Reply
@@ -251,7 +251,7 @@ class SyncClient(SyncReading, Generic[C]):
     def events(self, event: Event[Any] | str, *, after: str | None = None, follow: bool = True) -> SyncEventReader:
         """As `Client.events`: an iterator, for `for` loops; each step waits for the next event."""
         opened = self._open_here
-        return SyncEventReader(opened.client.events, self._start, event, after, follow)
+        return SyncEventReader(lambda: opened.client.events(event, after=after, follow=follow), self._start)
 
     def changes(
         self, operator: OperatorLike, table: TableLike | None = None, *, from_epoch: int | None = None
@@ -364,45 +364,8 @@ class EntityOfSyncClient:
         )
 
 
-class SyncEventReader:
-    """The events of one kind, one by one: an iterator, and a context manager that frees what it holds."""
-
-    def __init__(
-        self,
-        make: Callable[..., EventReader],
-        start: Callable[[Coroutine[Any, Any, Any]], Future[Any]],
-        event: Any,
-        after: Any,
-        follow: Any,
-    ) -> None:
-        async def made() -> EventReader:
-            return make(event, after=after, follow=follow)
-
-        self._start = start
-        self._reader: EventReader = start(made()).result()
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> EventSeen:
-        """The next event; raises what `EventReader` raises."""
-        try:
-            event: EventSeen = self._start(anext(self._reader)).result()
-        except StopAsyncIteration:
-            raise StopIteration from None
-        return event
-
-    def close(self) -> None:
-        """Ends the reader."""
-        self._start(self._reader.aclose()).result()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
+class SyncEventReader(SyncReader[EventSeen]):
+    """The events of one kind, one by one, as `EventReader` gives them."""
 
 
 class LoopThread:

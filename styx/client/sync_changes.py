@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
-from types import TracebackType
-from typing import Any, Self
-
 from styx.client.changes import ChangedEpoch, ChangeReader
+from styx.client.sync_reader import SyncReader
 
 
-class SyncChangeReader:
-    """The epochs with changes, one by one: an iterator, and a context manager that frees what it holds."""
+class SyncChangeReader(SyncReader[ChangedEpoch]):
+    """The epochs with changes, one by one, as `ChangeReader` gives them."""
 
-    def __init__(
-        self, make: Callable[[], ChangeReader], start: Callable[[Coroutine[Any, Any, Any]], Future[Any]]
-    ) -> None:
-        async def made() -> ChangeReader:
-            return make()
-
-        self._start = start
-        self._reader: ChangeReader = start(made()).result()
+    _reader: ChangeReader
 
     @property
     def epoch(self) -> int | None:
@@ -31,23 +20,3 @@ class SyncChangeReader:
         """As `ChangeReader.begin`."""
         epoch: int = self._start(self._reader.begin()).result()
         return epoch
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> ChangedEpoch:
-        """The next epoch with changes; it waits for one, and raises what `ChangeReader` raises."""
-        epoch: ChangedEpoch = self._start(anext(self._reader)).result()
-        return epoch
-
-    def close(self) -> None:
-        """Ends the reader."""
-        self._start(self._reader.aclose()).result()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
