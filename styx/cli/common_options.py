@@ -50,10 +50,27 @@ HttpPort = Annotated[
     int | None, Parameter(help="Their port; 0 takes a free one, none turns them off.", env_var="STYX_HTTP_PORT")
 ]
 
+DRAIN_SECONDS_MAX: Final = 3_600.0
+DrainSeconds = Annotated[
+    float,
+    Parameter(
+        help="After SIGTERM, seconds to go on serving while /readyz is 503 and each answer closes its connection.",
+        env_var="STYX_DRAIN",
+    ),
+]
+
 FunctionSeconds = Annotated[
     float,
     Parameter(help="How long a function may run; then it is interrupted.", env_var="STYX_FUNCTION_SECONDS_MAX"),
 ]
+
+
+def check_drain(seconds: float) -> None:
+    """Raises a usage error for a drain that is out of its range."""
+    from styx.cli.exit_codes import usage_error
+
+    if not 0 <= seconds <= DRAIN_SECONDS_MAX:
+        raise usage_error(f"--drain is a number of seconds from 0 to {DRAIN_SECONDS_MAX:g}, got {seconds:g}")
 
 
 @Parameter(name="*")

@@ -12,13 +12,14 @@ from styx.cli.common_options import (
     GATEWAY_SECRETS_HELP,
     ClusterName,
     CoordinatorAddress,
+    DrainSeconds,
     HttpHost,
     HttpPort,
     LogUrl,
+    check_drain,
 )
 from styx.cli.front_options import FrontOptions
 
-DRAIN_SECONDS_MAX: Final = 3_600.0
 EXAMPLES: Final = f"""\
 Examples:
   styx gateway --log kafka://127.0.0.1:9092
@@ -45,13 +46,7 @@ def gateway(
     front: FrontOptions | None = None,
     http_host: HttpHost = "127.0.0.1",
     http_port: HttpPort = None,
-    drain: Annotated[
-        float,
-        Parameter(
-            help="After SIGTERM, seconds to go on serving while /readyz is 503 and each answer closes its connection.",
-            env_var="STYX_DRAIN",
-        ),
-    ] = 0.0,
+    drain: DrainSeconds = 0.0,
 ) -> None:
     """Run an HTTP gateway of a cluster.
 
@@ -63,10 +58,8 @@ def gateway(
     A second signal ends the drain; requests in flight are finished all the same,
     for up to 20 s more.
     """
-    from styx.cli.exit_codes import usage_error
 
-    if not 0 <= drain <= DRAIN_SECONDS_MAX:
-        raise usage_error(f"--drain is a number of seconds from 0 to {DRAIN_SECONDS_MAX:g}, got {drain:g}")
+    check_drain(drain)
 
     from styx.cli.cluster_process import run_process, serve_gateway
     from styx.cli.cluster_setup import default_name, facts_address, security_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from styx.cli.common_options import HttpHost, HttpPort
+from styx.cli.common_options import DrainSeconds, HttpHost, HttpPort, check_drain
 from styx.cli.front_options import FrontOptions
 from styx.cli.store_options import StoreOptions, secrets_help
 from styx.store.stores import USAGE
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 MIB: Final = 2**20
 PORT_DEFAULT: Final = 8090
-DRAIN_SECONDS_MAX: Final = 3_600.0
 _log = logging.getLogger("styx.replica")
 FILES_SHARE: Final = 2
 """Of the file descriptors that the process may have, one of so many is for rows in memory."""
@@ -141,13 +140,7 @@ def replica(
     postgres: PostgresPort = PostgresPort(),
     http_host: HttpHost = "127.0.0.1",
     http_port: HttpPort = None,
-    drain: Annotated[
-        float,
-        Parameter(
-            help="After SIGTERM, seconds to go on serving while /readyz is 503 and each answer closes its connection.",
-            env_var="STYX_DRAIN",
-        ),
-    ] = 0.0,
+    drain: DrainSeconds = 0.0,
 ) -> None:
     """Answer queries in SQL beside a cluster.
 
@@ -174,8 +167,7 @@ def replica(
             raise usage_error(f"{option} is a number above 0, got {number:g}")
     if not 0 <= limits.waiting < 2**31:
         raise usage_error(f"--waiting is a number from 0 on, got {limits.waiting}")
-    if not 0 <= drain <= DRAIN_SECONDS_MAX:
-        raise usage_error(f"--drain is a number of seconds from 0 to {DRAIN_SECONDS_MAX:g}, got {drain:g}")
+    check_drain(drain)
     if (follow.store is None) == (follow.data_dir is None):
         raise usage_error("say whose snapshots: --store, or --data-dir; and not both")
     require("SQL", "duckdb", "pyarrow")
