@@ -184,6 +184,12 @@ class ClusterUnderTest:
         coordinator = f"127.0.0.1:{self.coordinator_port}"
         self.ingest = await self._child("ingest", "--coordinator", coordinator, "--log", self.url)
 
+    async def start_audit(self, *words: str) -> ChildProcess:
+        """Starts `styx audit` of this cluster, which writes its verdicts as JSON into its file. It is not one of the
+        cluster's `children`.
+        """
+        return await self._child("audit", f"{self._module}:app", "--json", *words, *self._data())
+
     @property
     def children(self) -> list[ChildProcess]:
         """The processes that were started and not killed since."""
@@ -295,6 +301,12 @@ class ClusterUnderTest:
     async def _child(self, role: str, *arguments: str) -> ChildProcess:
         options = self.options
         self._started += 1
+        name = f"{self._started:03d}-{role}"
+        module = {"worker": options.worker_module, "coordinator": options.coordinator_module}.get(role, "styx")
+        return await ChildProcess.start(name, ["-m", module, role, *arguments], self._environment(), options.directory)
+
+    def _environment(self) -> dict[str, str]:
+        options = self.options
         modules = os.pathsep.join([str(options.directory), *filter(None, sys.path)])
         environment = {"STYX_SECRET": options.secret, "PYTHONPATH": modules}
         if options.s3_endpoint is not None:
@@ -303,9 +315,7 @@ class ClusterUnderTest:
                 "STYX_S3_ACCESS_KEY": options.s3_access_key,
                 "STYX_S3_SECRET_KEY": options.s3_secret_key,
             }
-        name = f"{self._started:03d}-{role}"
-        module = {"worker": options.worker_module, "coordinator": options.coordinator_module}.get(role, "styx")
-        return await ChildProcess.start(name, ["-m", module, role, *arguments], environment, options.directory)
+        return environment
 
 
 def _is_ready(url: str) -> bool:

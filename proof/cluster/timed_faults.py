@@ -22,7 +22,7 @@ HOUR: Final = timedelta(hours=1)
 WRONG_SECONDS: Final = 8.0
 """How long clocks are wrong; at least one look of an alarm that sleeps may fall into it or not."""
 SERVER_FROZEN_SECONDS: Final = 4.0
-_PLANNED: Final = ("rolling-restart", "none-left")
+PLANNED: Final = ("rolling-restart", "none-left")
 """They ask that nothing is replayed, which a busy machine cannot promise."""
 
 
@@ -128,7 +128,7 @@ OF_SERVERS: Final[dict[str, Callable[[OnServers], Awaitable[None]]]] = {
 }
 """Servers that stop in order, and processes that stand still, by name."""
 FAULTS: Final[dict[str, Callable[[TimedStage], Awaitable[None]]]] = {
-    **{name: fault for name, fault in SCENARIOS.items() if name not in _PLANNED},
+    **{name: fault for name, fault in SCENARIOS.items() if name not in PLANNED},
     **OF_SERVERS,
     "clocks-forward": _clocks_forward,
     "clocks-back": _clocks_back,

@@ -1,0 +1,1 @@
+"""`styx audit` beside clusters under faults: how much is judged, and that nothing differs."""
