@@ -66,6 +66,12 @@ class Told(msgspec.Struct, tag=True):
     progress: Progress
 
 
+class GivenUp(msgspec.Struct, tag=True):
+    """To the parent: the run is given up. Its report comes when no request is under way any more."""
+
+    why: str
+
+
 class Ended(msgspec.Struct, tag=True):
     """To the parent: a run has ended, and no request is under way."""
 
@@ -85,7 +91,7 @@ class Failed(msgspec.Struct, tag=True):
 
 
 Order = Run | Stop | TellWitness
-Answer = Ready | Told | Ended | Witnessed | Failed
+Answer = Ready | Told | GivenUp | Ended | Witnessed | Failed
 _encode = msgspec.msgpack.Encoder().encode
 _orders: Final[msgspec.msgpack.Decoder[Order]] = msgspec.msgpack.Decoder(Order)
 _answers: Final[msgspec.msgpack.Decoder[Answer]] = msgspec.msgpack.Decoder(Answer)
@@ -166,4 +172,7 @@ def _loop(target: Target, spec: ClientSpec, order: Run, generator: Any, pipe: Co
     def tell(progress: Progress) -> None:
         send(pipe, Told(progress))
 
-    return loop_of(target, generator, order.plan, spec.client, order.start_s, tell)
+    def gave_up(why: str) -> None:
+        send(pipe, GivenUp(why))
+
+    return loop_of(target, generator, order.plan, spec.client, order.start_s, tell, gave_up)

@@ -48,7 +48,7 @@ def summary(result: Result) -> str:
     """The summary of a run."""
     total = result.answered
     lines = [
-        f"{result.workload} on {_deployment(result.deployment)}: {_load(result.plan)}, {result.plan.duration_s:g} s",
+        f"{result.workload} on {_deployment(result.deployment)}: {_load(result.plan)}, {result.window_s:.4g} s",
         f"throughput   {result.throughput:.1f} transactions/s, {result.committed_rate:.1f} of them committed"
         f" ({result.offered_rate:.1f} requests/s {'were due' if result.plan.concurrency is None else 'were sent'})",
         f"latency      {_latency(total)}",

@@ -83,6 +83,22 @@ def test_people_are_told_what_makes_figures_worthless() -> None:
     assert not result().overloaded
 
 
+def test_a_run_that_was_given_up_has_the_rates_of_the_time_that_it_lasted() -> None:
+    # 1,000 requests were due, and answered, in the first 4 s of the window.
+    early = result(gave_up="hopeless", window_s=4.0)
+    assert (early.window_s, early.offered_rate, early.throughput, early.committed_rate) == (4.0, 250, 250, 250)
+    assert early.cpu_us["worker"] == early.roles["worker"].cores / 250 * 1e6
+    before = result(gave_up="hopeless", window_s=0.0)
+    assert (before.offered_rate, before.throughput, before.cpu_us) == (0, 0, {})
+
+
+def test_a_result_says_when_its_window_was() -> None:
+    assert (result().window_from, result().window_to) == (
+        "2025-06-22T12:35:00.250+00:00",
+        "2025-06-22T12:35:10.250+00:00",
+    )
+
+
 def test_an_audits_verdict_is_told() -> None:
     made = result()
     made.audit = Audit(["20 counters"], ["one is missing"])
