@@ -28,6 +28,7 @@ from benchmarks.driver.worker_death import (
 from styx.embedded_engine.options import N_SLOTS_DEFAULT
 from styx.errors import ConfigurationError
 from styx.model.limits import TIMEOUT_SECONDS_MAX
+from styx.process.data_directory import problem_of
 
 CLUSTER_SLOTS_DEFAULT = 16
 CHART_KINDS = ("latency", "timeline", "scaling", "cpu")
@@ -344,6 +345,9 @@ def check(options: argparse.Namespace) -> None:
     if hasattr(options, "kill_worker"):
         _fill_in_patience(options)
     _check_values(options)
+    problem = None if options.data_dir is None else problem_of(options.data_dir)
+    if problem is not None:
+        raise ConfigurationError(f"--data-dir {options.data_dir} cannot be used: {problem}; choose another directory")
 
 
 def _check_embedded(options: argparse.Namespace) -> None:
