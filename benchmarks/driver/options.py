@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.driver.lossy import SHARE_DEFAULT, Loss, parse
 from benchmarks.driver.plan import IN_FLIGHT_MAX_DEFAULT, TIMEOUT_SECONDS_DEFAULT, LoadPlan
-from benchmarks.driver.search import PRECISION_DEFAULT, STEPS_MAX
+from benchmarks.driver.search import PRECISION_DEFAULT, STEPS_MAX, TRIES_DEFAULT
 from benchmarks.driver.sweep import (
     FACTOR_DEFAULT,
     FACTOR_MAX,
@@ -222,7 +222,13 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
         help=f"how near the highest rate that passed and the lowest that failed come, within {STEPS_MAX} steps "
         "(default %(default)g)",
     )
-    add("--tries", type=int, default=1, metavar="N", help="how often a rate must fail to be too high (default 1)")
+    add(
+        "--tries",
+        type=int,
+        default=TRIES_DEFAULT,
+        metavar="N",
+        help="how often a rate must fail to be too high (default %(default)s)",
+    )
 
 
 def add_sweep_options(parser: argparse.ArgumentParser) -> None:

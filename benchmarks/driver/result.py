@@ -54,7 +54,7 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
     `settings` are the workload's options, `deployment` describes the deployment. The window lasted `window_s`, from
     `window_from` to `window_to` (UTC, to the millisecond): less than planned if the run was given up, 0 if that was
     before it. `offered_rate`, `throughput` and `committed_rate` are per second of the window: requests due,
-    transactions, and those that committed.
+    transactions, and those that committed. `best_ms` is the best time of the fixed work that is known on this machine.
 
     Of the requests due in the window: `sent`, `shed` (due beyond the limit in flight, and never sent), `outcomes`,
     `latency` by kind and outcome, and `answered` over all kinds that were answered. `steps` are the latencies of the
@@ -80,6 +80,7 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
     plan: LoadPlan
     environment: Environment
     calibration: tuple[Calibration, Calibration]
+    best_ms: float = 0.0
     window_s: float = 0.0
     window_from: str = ""
     window_to: str = ""
@@ -118,11 +119,14 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
 
 
 class Step(msgspec.Struct, kw_only=True):
-    """One step of a search or a sweep. It passed if `reasons` is empty."""
+    """One step of a search or a sweep. It passed if `reasons` is empty. A step that failed in a slow phase of the
+    machine does not count and is `repeated`.
+    """
 
     rate: float
     reasons: list[str]
     result: Result
+    repeated: bool = False
 
 
 class SearchResult(msgspec.Struct, kw_only=True, tag="search"):

@@ -39,6 +39,19 @@ class Pace(NamedTuple):
         return self.slower * (1 + self.others)
 
 
+def pace_in(result: Result) -> Pace:
+    """Of a run of the driver, by the best time that is known on its machine (`Result.best_ms`)."""
+    each_ms = sum(one.cpu_ms for one in result.calibration) / len(result.calibration)
+    return Pace(each_ms / result.best_ms if result.best_ms else 1.0, others_in(result))
+
+
+def others_in(result: Result) -> float:
+    """The share of the machine that other processes, and the hypervisor, had in the run's window."""
+    machine = result.machine
+    available_s = max(machine.seconds * result.environment.processors, 1e-9)
+    return (machine.others_s + machine.stolen_s) / available_s
+
+
 class Machine:
     """Remembers how fast the fixed work has been at best, in the processes that it is timed in."""
 
@@ -55,9 +68,7 @@ class Machine:
 
     def pace_of(self, result: Result) -> Pace:
         """Of a run of the driver."""
-        machine = result.machine
-        available_s = max(machine.seconds * result.environment.processors, 1e-9)
-        return self.pace(result.calibration, (machine.others_s + machine.stolen_s) / available_s)
+        return self.pace(result.calibration, others_in(result))
 
 
 async def in_a_quiet_phase(
