@@ -5,6 +5,7 @@ questions. Messages are msgpack on one pipe. The process ends when the parent ha
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -173,6 +174,7 @@ def _loop(target: Target, spec: ClientSpec, order: Run, generator: Any, pipe: Co
         send(pipe, Told(progress))
 
     def gave_up(why: str) -> None:
-        send(pipe, GivenUp(why))
+        with contextlib.suppress(OSError):  # the parent may be gone, and that the reason
+            send(pipe, GivenUp(why))
 
     return loop_of(target, generator, order.plan, spec.client, order.start_s, tell, gave_up)

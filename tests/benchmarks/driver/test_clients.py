@@ -126,6 +126,19 @@ def test_when_one_client_gives_up_the_others_stop() -> None:
     asyncio.run(main())
 
 
+def test_a_client_whose_parent_has_gone_in_a_run_ends_without_a_word(capfd: pytest.CaptureFixture[str]) -> None:
+    async def main() -> None:
+        async with clients(1) as running:
+            plan = LoadPlan(rate=100, duration_s=60, warm_up_s=0)
+            under_way = asyncio.create_task(running.run(plan, time.monotonic(), lambda _: None, _unexpected))
+            await asyncio.sleep(0.05)
+            under_way.cancel()
+
+    # On the event loop that tells of errors in callbacks.
+    run_loop(main())
+    assert capfd.readouterr().err == ""
+
+
 def test_a_message_larger_than_a_pipe_arrives_whole() -> None:
     async def main() -> list[Any]:
         async with clients(1, Echo, talkative) as running:
