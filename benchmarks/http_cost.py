@@ -21,6 +21,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 import styx
+from benchmarks.driver.one_at_a_time import load_test
 from examples.bank import app
 from styx.embedded_engine.engine import EmbeddedEngine
 from styx.gateway import head, status
@@ -200,7 +201,9 @@ def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--profile", type=int, default=0, metavar="N")
-    found = asyncio.run(measured(parser.parse_args().profile))
+    options = parser.parse_args()
+    with load_test():
+        found = asyncio.run(measured(options.profile))
     print(f"{describe(FORM)}; µs of processor a call, median of {TURNS} turns and range")
     for name, values in found.items():
         print(f"{name:<52}{median(values):7.1f} ({min(values):.1f} to {max(values):.1f})")

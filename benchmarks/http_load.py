@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.driver.one_at_a_time import run_load
+
 ACCOUNTS: Final = 10_000
 WARM_UP_SECONDS: Final = 1.5
 _END: Final = b"\r\n\r\n"
@@ -106,12 +108,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0)
     options = parser.parse_args()
     served = run(options.port, options.pid, options.connections, options.pipelined, options.seconds)
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(served)
-    else:
-        uvloop.run(served)
+    run_load(served)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from zlib import crc32
 
 import msgspec
 
+from benchmarks.driver.one_at_a_time import load_test
 from styx.protocol.manifest import Manifest, ObjectRef, SlotManifest, SlotPart
 from styx.query.schema import of_description
 from styx.query.service import Asked, Limits
@@ -165,7 +166,8 @@ def told(what: str, cost: Cost) -> None:
 
 def main() -> None:
     """Runs with the number of rows that is given, or a million."""
-    asyncio.run(run(int(sys.argv[1]) if len(sys.argv) > 1 else ROWS))
+    with load_test():
+        asyncio.run(run(int(sys.argv[1]) if len(sys.argv) > 1 else ROWS))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from typing import Final
 from benchmarks.contention.programs import KEYS_DEFAULT, KEYS_MAX, Programs
 from benchmarks.contention.run import Figures, measured, plan_of
 from benchmarks.driver.latency import percentile_us
+from benchmarks.driver.one_at_a_time import load_test
 from benchmarks.driver.place import add_place_options, check_number, check_place, placed
 from benchmarks.driver.summary import LATE_US_MAX
 from proof.chaos_app import app
@@ -43,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_number("--warm-up", options.warm_up, 0, 3600)
         check_number("--timeout", options.timeout, 0.001, TIMEOUT_SECONDS_MAX)
         check_number("--bound", options.bound, 0.001, TIMEOUT_SECONDS_MAX)
-        figures = asyncio.run(_run(options))
+        with load_test():
+            figures = asyncio.run(_run(options))
     except ConfigurationError as error:
         print(error, file=sys.stderr)
         return USAGE

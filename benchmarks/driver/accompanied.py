@@ -11,6 +11,7 @@ from benchmarks.driver.clients import Clients, Tell
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Mark
 from benchmarks.driver.reports import RunReport
+from benchmarks.driver.sending import GaveUp
 
 Company = Callable[[float, list[Mark]], Coroutine[Any, Any, None]]
 """Gets the future start of the window, in `time.monotonic` seconds, and the list to add its marks to. The end of the
@@ -31,11 +32,11 @@ class Accompanied:
         """See `Clients.pids`."""
         return self._clients.pids
 
-    async def run(self, plan: LoadPlan, start_s: float, tell: Tell) -> RunReport:
+    async def run(self, plan: LoadPlan, start_s: float, tell: Tell, gave_up: GaveUp) -> RunReport:
         """See `Clients.run`; raises what the company raised, too."""
         company = asyncio.create_task(self._company(start_s + plan.warm_up_s, self.marks))
         try:
-            return await self._clients.run(plan, start_s, tell)
+            return await self._clients.run(plan, start_s, tell, gave_up)
         finally:
             company.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -190,9 +190,9 @@ _DRAW: Final[dict[str, Callable[[_Named, Path, str, Sequence[str]], None]]] = {
 
 
 def _runs(result: Result | SearchResult) -> list[Result]:
-    return (
-        [result] if isinstance(result, Result) else [step.result for step in result.steps if step.result.answered.count]
-    )
+    if isinstance(result, Result):
+        return [result]
+    return [step.result for step in result.steps if step.result.answered.count and not step.repeated]
 
 
 def _draw_marks(axes: Axes, marks: Sequence[Mark]) -> None:

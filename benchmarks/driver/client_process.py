@@ -5,6 +5,7 @@ questions. Messages are msgpack on one pipe. The process ends when the parent ha
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -66,6 +67,12 @@ class Told(msgspec.Struct, tag=True):
     progress: Progress
 
 
+class GivenUp(msgspec.Struct, tag=True):
+    """To the parent: the run is given up. Its report comes when no request is under way any more."""
+
+    why: str
+
+
 class Ended(msgspec.Struct, tag=True):
     """To the parent: a run has ended, and no request is under way."""
 
@@ -85,7 +92,7 @@ class Failed(msgspec.Struct, tag=True):
 
 
 Order = Run | Stop | TellWitness
-Answer = Ready | Told | Ended | Witnessed | Failed
+Answer = Ready | Told | GivenUp | Ended | Witnessed | Failed
 _encode = msgspec.msgpack.Encoder().encode
 _orders: Final[msgspec.msgpack.Decoder[Order]] = msgspec.msgpack.Decoder(Order)
 _answers: Final[msgspec.msgpack.Decoder[Answer]] = msgspec.msgpack.Decoder(Answer)
@@ -166,4 +173,8 @@ def _loop(target: Target, spec: ClientSpec, order: Run, generator: Any, pipe: Co
     def tell(progress: Progress) -> None:
         send(pipe, Told(progress))
 
-    return loop_of(target, generator, order.plan, spec.client, order.start_s, tell)
+    def gave_up(why: str) -> None:
+        with contextlib.suppress(OSError):  # the parent may be gone, and that the reason
+            send(pipe, GivenUp(why))
+
+    return loop_of(target, generator, order.plan, spec.client, order.start_s, tell, gave_up)

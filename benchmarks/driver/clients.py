@@ -17,6 +17,7 @@ from benchmarks.driver.client_process import (
     ClientSpec,
     Ended,
     Failed,
+    GivenUp,
     Ready,
     Run,
     Stop,
@@ -31,6 +32,7 @@ from benchmarks.driver.client_process import (
 from benchmarks.driver.loops import loop_of
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.reports import Progress, RunReport
+from benchmarks.driver.sending import GaveUp, told_nobody
 from benchmarks.driver.target import GeneratorFactory, Target, TargetFactory
 from benchmarks.driver.workload import Generator
 
@@ -54,9 +56,10 @@ class Clients(Protocol):
     def pids(self) -> list[int]:
         """Of the client processes."""
 
-    async def run(self, plan: LoadPlan, start_s: float, tell: Tell) -> RunReport:
+    async def run(self, plan: LoadPlan, start_s: float, tell: Tell, gave_up: GaveUp) -> RunReport:
         """Makes one run that begins at `start_s` (`time.monotonic`), and returns the merged report of all
-        clients. `tell` gets their progress once a second. Raises `ClientFailed`.
+        clients. `tell` gets their progress once a second. If one of them gives up, all stop sending at once, and
+        `gave_up` gets the reason. Raises `ClientFailed`.
         """
 
     async def witnesses(self) -> list[Any]:
@@ -75,9 +78,9 @@ class ClientHere:
         """None of its own."""
         return []
 
-    async def run(self, plan: LoadPlan, start_s: float, tell: Tell) -> RunReport:
+    async def run(self, plan: LoadPlan, start_s: float, tell: Tell, gave_up: GaveUp) -> RunReport:
         """See `Clients.run`."""
-        return await loop_of(self._target, self._generator, plan, 0, start_s, tell).run()
+        return await loop_of(self._target, self._generator, plan, 0, start_s, tell, gave_up).run()
 
     async def witnesses(self) -> list[Any]:
         """See `Clients.witnesses`."""
@@ -108,8 +111,18 @@ class ClientProcesses:
         """Of the client processes."""
         return [process.pid for process in self._processes]
 
-    async def run(self, plan: LoadPlan, start_s: float, tell: Tell) -> RunReport:
+    async def run(self, plan: LoadPlan, start_s: float, tell: Tell, gave_up: GaveUp) -> RunReport:
         """See `Clients.run`."""
+        reasons: list[str] = []
+
+        def given_up(why: str) -> None:
+            # Each of them says so, also those that were told to stop.
+            if not reasons:
+                reasons.append(why)
+                for process in self._processes:
+                    process.order(Stop(why))
+                gave_up(why)
+
         together: dict[int, list[Progress]] = {}
 
         def told(progress: Progress) -> None:
@@ -122,17 +135,13 @@ class ClientProcesses:
                 tell(merged)
 
         for process in self._processes:
-            process.tell = told
+            process.tell, process.gave_up = told, given_up
             process.order(Run(plan, start_s))
         report = RunReport()
         ended = [asyncio.ensure_future(process.answer(Ended)) for process in self._processes]
         try:
             for next_one in asyncio.as_completed(ended):
-                one = (await next_one).report
-                if one.gave_up and not report.gave_up:
-                    for process in self._processes:
-                        process.order(Stop(one.gave_up))
-                report.add(one)
+                report.add((await next_one).report)
         finally:
             for each in ended:
                 each.cancel()
@@ -177,6 +186,7 @@ class _Process:
         context = multiprocessing.get_context("spawn")
         pipe, theirs = context.Pipe()
         self.tell: Tell = lambda _: None
+        self.gave_up: GaveUp = told_nobody
         self._pipe: Connection = pipe
         self._name = f"client process {spec.client}"
         self._answers: asyncio.Queue[Answer] = asyncio.Queue()
@@ -224,5 +234,7 @@ class _Process:
             return
         if isinstance(answer, Told):
             self.tell(answer.progress)
+        elif isinstance(answer, GivenUp):
+            self.gave_up(answer.why)
         else:
             self._answers.put_nowait(answer)

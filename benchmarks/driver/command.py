@@ -24,6 +24,7 @@ from benchmarks.driver.clients import ClientFailed
 from benchmarks.driver.deployment.base import Deployment
 from benchmarks.driver.deployment.choose import deployed
 from benchmarks.driver.lossy import LossyApp
+from benchmarks.driver.one_at_a_time import ends_in_order, run_load
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import COORDINATOR, Probe
 from benchmarks.driver.reports import Progress
@@ -74,7 +75,11 @@ def execute(options: argparse.Namespace, make_workload: MakeWorkload) -> int:
             return OK
         driver_options.check(options)
         workload = make_workload(options)
-        return run_loop(_COMMANDS[options.command](options, workload, make_workload))
+        command = _COMMANDS[options.command](options, workload, make_workload)
+        if options.command in _UNDER_LOAD:
+            return run_load(command)
+        with ends_in_order():
+            return run_loop(command)
     except ConfigurationError as error:
         return _told(str(error), USAGE)
     except (StyxError, ClientFailed, ChildFailed, OSError) as error:
@@ -164,6 +169,7 @@ async def _audit(options: argparse.Namespace, workload: Workload, make_workload:
     return FAILED if audit.violations else OK
 
 
+_UNDER_LOAD: Final = ("run", "search", "sweep")
 _COMMANDS: Final = {"run": _run, "search": _search, "sweep": _sweep, "load": _load, "audit": _audit}
 
 

@@ -43,7 +43,7 @@ def environment() -> Environment:
     return Environment(
         interpreter=f"{platform.python_implementation()} {platform.python_version()}, {name(FORM)}",
         processor=_processor(),
-        processors=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        processors=processors(),
         memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
         kernel=f"{platform.system()} {platform.release()}",
         load_average=os.getloadavg()[0],
@@ -51,6 +51,11 @@ def environment() -> Environment:
         commit=_commit(),
         taken_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+
+
+def processors() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _versions() -> dict[str, str]:

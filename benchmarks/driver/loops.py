@@ -8,7 +8,7 @@ from benchmarks.driver.closed_loop import ClosedLoop
 from benchmarks.driver.open_loop import OpenLoop
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.reports import Progress
-from benchmarks.driver.sending import Sending
+from benchmarks.driver.sending import GaveUp, Sending, told_nobody
 from benchmarks.driver.target import Target
 from benchmarks.driver.workload import Generator
 
@@ -20,7 +20,8 @@ def loop_of(
     client: int,
     start_s: float,
     tell: Callable[[Progress], None],
+    gave_up: GaveUp = told_nobody,
 ) -> Sending:
     """A run of one client: closed if the plan has a concurrency, otherwise open."""
     kind = OpenLoop if plan.concurrency is None else ClosedLoop
-    return kind(target, generator, plan, client, start_s, tell)
+    return kind(target, generator, plan, client, start_s, tell, gave_up)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from benchmarks.driver.calibration import Calibration, calibrate
@@ -22,8 +23,8 @@ Tell = Callable[[Progress, Probe], None]
 
 
 class Measurement(NamedTuple):
-    """The measured data. `calibration` was made before the run and after it. `marks` come from the most exact
-    observer.
+    """The measured data. `window_from` is the window's start by the clock, in UTC. `calibration` was made before the
+    run and after it. `marks` come from the most exact observer.
     """
 
     plan: LoadPlan
@@ -32,6 +33,7 @@ class Measurement(NamedTuple):
     environment: Environment
     calibration: tuple[Calibration, Calibration]
     marks: list[Mark]
+    window_from: datetime
 
 
 async def measure(clients: Clients, plan: LoadPlan, probe: Probe, tell: Tell = lambda _, __: None) -> Measurement:
@@ -40,31 +42,40 @@ async def measure(clients: Clients, plan: LoadPlan, probe: Probe, tell: Tell = l
     where = environment()
     before = calibrate()
     start_s = time.monotonic() + START_LEAD_SECONDS
-    running = asyncio.ensure_future(clients.run(plan, start_s, lambda progress: tell(progress, probe)))
-    watching = asyncio.ensure_future(_watch(probe, start_s + plan.warm_up_s, plan.duration_s))
+    from_s, given_up = start_s + plan.warm_up_s, asyncio.Event()
+    window_from = datetime.now(UTC) + timedelta(seconds=from_s - time.monotonic())
+    running = asyncio.ensure_future(
+        clients.run(plan, start_s, lambda progress: tell(progress, probe), lambda _: given_up.set())
+    )
+    watching = asyncio.ensure_future(_watch(probe, from_s, plan.duration_s, given_up))
     try:
         report = await running
-        if not report.gave_up:
-            await watching
+        await watching
     finally:
         running.cancel()
         watching.cancel()
         await asyncio.wait([running, watching])
-    if watching.cancelled():
-        await probe.cut_short()
-    return Measurement(plan, report, probe, where, (before, calibrate()), probe.marks)
+    return Measurement(plan, report, probe, where, (before, calibrate()), probe.marks, window_from)
 
 
-async def _watch(probe: Probe, from_s: float, duration_s: float) -> None:
-    await _sleep_until(from_s)
+async def _watch(probe: Probe, from_s: float, duration_s: float, given_up: asyncio.Event) -> None:
+    """Reads the processes in the window, which ends when the clients give up: they wait for replies after that."""
+    if not await _reached(from_s, given_up):
+        await probe.never_began()
+        return
     await probe.begin()
     look_s = from_s
-    while (look_s := look_s + LOOK_SECONDS) < from_s + duration_s:
-        await _sleep_until(look_s)
+    while (look_s := look_s + LOOK_SECONDS) < from_s + duration_s and await _reached(look_s, given_up):
         await probe.look()
-    await _sleep_until(from_s + duration_s)
+    await _reached(from_s + duration_s, given_up)
     await probe.end()
 
 
-async def _sleep_until(at_s: float) -> None:
-    await asyncio.sleep(max(at_s - time.monotonic(), 0))
+async def _reached(at_s: float, given_up: asyncio.Event) -> bool:
+    """Waits until then; False as soon as the run is given up."""
+    try:
+        async with asyncio.timeout(max(at_s - time.monotonic(), 0)):
+            await given_up.wait()
+    except TimeoutError:
+        return True
+    return False

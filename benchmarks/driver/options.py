@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.driver.lossy import SHARE_DEFAULT, Loss, parse
 from benchmarks.driver.plan import IN_FLIGHT_MAX_DEFAULT, TIMEOUT_SECONDS_DEFAULT, LoadPlan
-from benchmarks.driver.search import PRECISION_DEFAULT, STEPS_MAX
+from benchmarks.driver.search import PRECISION_DEFAULT, STEPS_MAX, TRIES_DEFAULT
 from benchmarks.driver.sweep import (
     FACTOR_DEFAULT,
     FACTOR_MAX,
@@ -28,6 +28,7 @@ from benchmarks.driver.worker_death import (
 from styx.embedded_engine.options import N_SLOTS_DEFAULT
 from styx.errors import ConfigurationError
 from styx.model.limits import TIMEOUT_SECONDS_MAX
+from styx.process.data_directory import problem_of
 
 CLUSTER_SLOTS_DEFAULT = 16
 CHART_KINDS = ("latency", "timeline", "scaling", "cpu")
@@ -221,7 +222,13 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
         help=f"how near the highest rate that passed and the lowest that failed come, within {STEPS_MAX} steps "
         "(default %(default)g)",
     )
-    add("--tries", type=int, default=1, metavar="N", help="how often a rate must fail to be too high (default 1)")
+    add(
+        "--tries",
+        type=int,
+        default=TRIES_DEFAULT,
+        metavar="N",
+        help="how often a rate must fail to be too high (default %(default)s)",
+    )
 
 
 def add_sweep_options(parser: argparse.ArgumentParser) -> None:
@@ -344,6 +351,9 @@ def check(options: argparse.Namespace) -> None:
     if hasattr(options, "kill_worker"):
         _fill_in_patience(options)
     _check_values(options)
+    problem = None if options.data_dir is None else problem_of(options.data_dir)
+    if problem is not None:
+        raise ConfigurationError(f"--data-dir {options.data_dir} cannot be used: {problem}; choose another directory")
 
 
 def _check_embedded(options: argparse.Namespace) -> None:

@@ -73,11 +73,10 @@ class Probe:
         self.samples.append(sample(self._pids()))
         self._after = await self._fetch(None)
 
-    async def cut_short(self) -> None:
-        """The run was given up. The window ends now, if it has begun."""
-        if not self.samples:
-            await self.begin()
-        await self.end()
+    async def never_began(self) -> None:
+        """The run was given up before its window: there are processes, and no time that they used."""
+        await self.begin()
+        self._after = self._before
 
     @property
     def roles(self) -> dict[str, RoleUsage]:

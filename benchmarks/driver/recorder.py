@@ -57,6 +57,10 @@ class Recorder:
         self._since_told: Cells = {}
         self._told = 0
 
+    def end_window(self, now_s: float) -> None:
+        """The run is given up: the window ends now, if it has not ended, and is empty if it has not begun."""
+        self.window_to_s = min(self.window_to_s, max(now_s, self.window_from_s))
+
     def roll(self, now_s: float) -> None:
         """Ends the open interval and begins the interval of `now_s`, which is later than `rolls_s`."""
         interval = self._close_interval()
@@ -89,6 +93,7 @@ class Recorder:
         report.due = self.window_sent + self.window_shed
         report.sent, report.shed = self.window_sent, self.window_shed
         report.replied, report.errors = dict(self.replied), dict(self.errors)
+        report.window_s = self.window_to_s - self.window_from_s
         report.gave_up = gave_up
         record(report.late, self.late)
         return report

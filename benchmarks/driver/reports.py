@@ -46,7 +46,7 @@ class RunReport(msgspec.Struct, kw_only=True):
     later than due they were sent. `replied` are the replies that came within the window, also to requests due before
     it: what the target could do in that time. `intervals` are numbered from the run's start,
     warm-up included. `outside` are the outcomes of requests due before the window. `gave_up` says why a run ended
-    before its time, empty if it did not.
+    before its time, empty if it did not. `window_s` is the length of the window: shorter than planned after that.
     """
 
     due: int = 0
@@ -64,6 +64,7 @@ class RunReport(msgspec.Struct, kw_only=True):
     late: Cells = {}
     intervals: dict[int, IntervalReport] = {}
     gave_up: str = ""
+    window_s: float = 0.0
 
     def add(self, other: RunReport) -> None:
         """Another client's report of the same run."""
@@ -85,6 +86,7 @@ class RunReport(msgspec.Struct, kw_only=True):
             _add(mine.outcomes, interval.outcomes)
             merge(mine.latency, interval.latency)
         self.gave_up = self.gave_up or other.gave_up
+        self.window_s = max(self.window_s, other.window_s)
 
 
 def _add(counts: dict[K, int], other: dict[K, int]) -> None:

@@ -8,6 +8,7 @@ that came within the window.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,8 +51,10 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 class Result(msgspec.Struct, kw_only=True, tag="run"):
     """One run.
 
-    `settings` are the workload's options, `deployment` describes the deployment. `offered_rate`, `throughput` and
-    `committed_rate` are per second of the window: requests due, transactions, and those that committed.
+    `settings` are the workload's options, `deployment` describes the deployment. The window lasted `window_s`, from
+    `window_from` to `window_to` (UTC, to the millisecond): less than planned if the run was given up, 0 if that was
+    before it. `offered_rate`, `throughput` and `committed_rate` are per second of the window: requests due,
+    transactions, and those that committed. `best_ms` is the best time of the fixed work that is known on this machine.
 
     Of the requests due in the window: `sent`, `shed` (due beyond the limit in flight, and never sent), `outcomes`,
     `latency` by kind and outcome, and `answered` over all kinds that were answered. `steps` are the latencies of the
@@ -77,6 +80,10 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
     plan: LoadPlan
     environment: Environment
     calibration: tuple[Calibration, Calibration]
+    best_ms: float = 0.0
+    window_s: float = 0.0
+    window_from: str = ""
+    window_to: str = ""
     offered_rate: float
     throughput: float
     committed_rate: float
@@ -112,11 +119,14 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
 
 
 class Step(msgspec.Struct, kw_only=True):
-    """One step of a search or a sweep. It passed if `reasons` is empty."""
+    """One step of a search or a sweep. It passed if `reasons` is empty. A step that failed in a slow phase of the
+    machine does not count and is `repeated`.
+    """
 
     rate: float
     reasons: list[str]
     result: Result
+    repeated: bool = False
 
 
 class SearchResult(msgspec.Struct, kw_only=True, tag="search"):
@@ -139,7 +149,8 @@ class SearchResult(msgspec.Struct, kw_only=True, tag="search"):
 def result_of(measured: Measurement, workload: str, settings: dict[str, Any], deployment: dict[str, Any]) -> Result:
     """Everything but `duplicated` and `audit`, which come later."""
     plan, report, probe = measured.plan, measured.report, measured.probe
-    throughput = sum(report.replied.get(outcome, 0) for outcome in ANSWERED) / plan.duration_s
+    window_s = report.window_s
+    throughput = _per_second(sum(report.replied.get(outcome, 0) for outcome in ANSWERED), window_s)
     answered: Cells = {}
     for kind, by_outcome in report.latency.items():
         # A step is in `latency` as well if it has not committed; its latency is not a transaction's.
@@ -153,9 +164,12 @@ def result_of(measured: Measurement, workload: str, settings: dict[str, Any], de
         plan=plan,
         environment=measured.environment,
         calibration=measured.calibration,
-        offered_rate=report.due / plan.duration_s,
+        window_s=window_s,
+        window_from=_clock(measured.window_from),
+        window_to=_clock(measured.window_from + timedelta(seconds=window_s)),
+        offered_rate=_per_second(report.due, window_s),
         throughput=throughput,
-        committed_rate=report.replied.get(Outcome.COMMITTED, 0) / plan.duration_s,
+        committed_rate=_per_second(report.replied.get(Outcome.COMMITTED, 0), window_s),
         sent=report.sent,
         shed=report.shed,
         outcomes=report.outcomes,
@@ -178,6 +192,14 @@ def result_of(measured: Measurement, workload: str, settings: dict[str, Any], de
         peer=_peer(counters.get("worker", {})),
         calls=_calls(counters.values()),
     )
+
+
+def _per_second(count: int, seconds: float) -> float:
+    return count / seconds if seconds else 0.0
+
+
+def _clock(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds")
 
 
 def _by_kind(cells: dict[str, dict[Outcome, Cells]]) -> dict[str, dict[Outcome, Latency]]:

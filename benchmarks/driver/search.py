@@ -8,12 +8,16 @@ machine one step may fail by chance.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 from benchmarks.driver.result import Result
 from benchmarks.driver.target import Outcome
 
 STEPS_MAX: Final = 40
+TRIES_DEFAULT: Final = 2
+SLOW_REPEATS_MAX: Final = 2
+"""How often a rate that failed in a slow phase of the machine is tried again, before it counts."""
 RATE_MAX: Final = 500_000.0
 RATE_MIN: Final = 1.0
 PRECISION_DEFAULT: Final = 0.1
@@ -90,6 +94,39 @@ class RateSearch:
         if not self.passed:
             return self.failed / 2
         return _rounded((self.passed + self.failed) / 2)
+
+
+class GivenFirst:
+    """Given rates, each once, and then the search, which has learnt from them; without one they are all."""
+
+    def __init__(self, given: Sequence[float], searching: RateSearch, goes_on: bool) -> None:
+        self._given = [*given]
+        self._searching = searching
+        self._goes_on = goes_on
+
+    @property
+    def passed(self) -> float:
+        """See `Rates.passed`."""
+        return self._searching.passed
+
+    @property
+    def ended(self) -> str:
+        """See `Rates.ended`."""
+        if self._given:
+            return ""
+        return self._searching.ended if self._goes_on else "no other rate was tried"
+
+    def next_rate(self) -> float | None:
+        """See `Rates.next_rate`."""
+        if self._given:
+            return self._given[0]
+        return self._searching.next_rate() if self._goes_on else None
+
+    def record(self, rate: float, passed: bool) -> None:
+        """See `Rates.record`."""
+        if self._given:
+            del self._given[0]
+        self._searching.record(rate, passed)
 
 
 def reasons_against(result: Result, bound_s: float, throughput_share: float = THROUGHPUT_SHARE_MIN) -> list[str]:

@@ -24,7 +24,14 @@ DRAIN_POLL_SECONDS: Final = 0.02
 GIVE_UP_SHARE: Final = 0.01
 """A share of the window's requests. A run is given up if more than this share take too long; then its p99 does, too."""
 
+GaveUp = Callable[[str], None]
+"""Gets the reason at once when a run is given up. Replies to what is under way are still waited for."""
+
 _COMMITTED: Final = Outcome.COMMITTED  # most replies are; an enumeration's members are slow to look up
+
+
+def told_nobody(_: str) -> None:
+    """The `GaveUp` of a run that nobody waits beside."""
 
 
 class UnderWay(msgspec.Struct, eq=False):
@@ -64,6 +71,7 @@ class Sending(ABC):
         client: int,
         start_s: float,
         tell: Callable[[Progress], None],
+        gave_up: GaveUp = told_nobody,
     ) -> None:
         self._target = target
         self._generator = generator
@@ -71,14 +79,18 @@ class Sending(ABC):
         self._client = client
         self._start_s = start_s
         self._tell = tell
+        self._tell_gave_up = gave_up
         self._recorder = Recorder(plan, start_s)
         self._under_way: set[UnderWay] = set()
         self._gave_up = ""
         self._in_flight_hopeless = hopeless_in_flight(plan)
 
     def stop(self, why: str) -> None:
-        """Sends no more requests. The run's report gives the reason."""
-        self._gave_up = self._gave_up or why
+        """Sends no more requests: the window ends now. The run's report gives the reason."""
+        if not self._gave_up:
+            self._gave_up = why
+            self._recorder.end_window(time.monotonic())
+            self._tell_gave_up(why)
 
     async def run(self) -> RunReport:
         """Sends until the window ends, then waits for replies."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -12,14 +13,16 @@ from typing import Any, Final
 
 from benchmarks.driver.accompanied import Accompanied, Company
 from benchmarks.driver.attendant import Watching, attended
+from benchmarks.driver.best_speed import best_ms
 from benchmarks.driver.clients import ClientHere, ClientProcesses, Clients
 from benchmarks.driver.deployment.base import Deployment
 from benchmarks.driver.loading import load
 from benchmarks.driver.measure import Tell, measure
+from benchmarks.driver.pace import Pace, pace_in
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Probe
 from benchmarks.driver.result import Result, SearchResult, Step, result_of
-from benchmarks.driver.search import THROUGHPUT_SHARE_MIN, Rates, reasons_against
+from benchmarks.driver.search import SLOW_REPEATS_MAX, THROUGHPUT_SHARE_MIN, Rates, reasons_against
 from benchmarks.driver.target import ANSWERED
 from benchmarks.driver.workload import Audit, Generator, Workload
 
@@ -99,7 +102,9 @@ class Session:
             measured = measured._replace(marks=marks)
         for outcomes in (measured.report.outcomes, measured.report.outside):
             self._answered += sum(outcomes.get(outcome, 0) for outcome in ANSWERED)
-        return result_of(measured, self.workload.name, self.workload.settings, dict(self.deployment.facts))
+        result = result_of(measured, self.workload.name, self.workload.settings, dict(self.deployment.facts))
+        result.best_ms = best_ms(result.environment, result.calibration)
+        return result
 
     def probe(self, clients: Clients) -> Probe:
         """The PIDs of the deployment's processes and of the clients."""
@@ -147,14 +152,21 @@ async def search(
     throughput_share: float = THROUGHPUT_SHARE_MIN,
 ) -> SearchResult:
     """Runs steps until there is no next rate. `reasons_against` decides whether a step passes. Requests under way at
-    the end of a step end before the next step.
+    the end of a step end before the next step. A step that failed in a slow phase of the machine says nothing about the
+    rate, and is repeated.
     """
     steps: list[Step] = []
+    slow: Counter[float] = Counter()
     while (rate := rates.next_rate()) is not None:
         result = await session.measure(clients, plan_at(rate))
         step = Step(rate=rate, reasons=reasons_against(result, bound_s, throughput_share), result=result)
-        rates.record(rate, passed=not step.reasons)
-        session.say(f"{rate:g}/s: {'; '.join(step.reasons) or 'passed'}")
+        pace = pace_in(result)
+        if step.reasons and pace.slow and slow[rate] < SLOW_REPEATS_MAX:
+            slow[rate] += 1
+            step.repeated = True
+        else:
+            rates.record(rate, passed=not step.reasons)
+        session.say(f"{rate:g}/s: {'; '.join(step.reasons) or 'passed'}{_told_pace(pace, step.repeated)}")
         steps.append(step)
     return SearchResult(
         workload=session.workload.name,
@@ -165,6 +177,13 @@ async def search(
         ended=rates.ended,
         steps=steps,
     )
+
+
+def _told_pace(pace: Pace, repeated: bool) -> str:
+    if not pace.slow:
+        return ""
+    words = f"; a slow phase (x{pace.slower:.2f}, others {pace.others:.0%})"
+    return f"{words}, repeated" if repeated else words
 
 
 def _told(pairs: Iterable[tuple[Any, Any]], size: int, name: str, say: Say) -> Iterator[tuple[Any, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks.driver.latency import percentile_us
 from benchmarks.driver.lossy import Lost
+from benchmarks.driver.pace import OTHERS_SHARE_MAX, SLOWER_MAX, pace_in
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Probe
 from benchmarks.driver.reports import Progress
@@ -48,7 +49,7 @@ def summary(result: Result) -> str:
     """The summary of a run."""
     total = result.answered
     lines = [
-        f"{result.workload} on {_deployment(result.deployment)}: {_load(result.plan)}, {result.plan.duration_s:g} s",
+        f"{result.workload} on {_deployment(result.deployment)}: {_load(result.plan)}, {result.window_s:.4g} s",
         f"throughput   {result.throughput:.1f} transactions/s, {result.committed_rate:.1f} of them committed"
         f" ({result.offered_rate:.1f} requests/s {'were due' if result.plan.concurrency is None else 'were sent'})",
         f"latency      {_latency(total)}",
@@ -110,6 +111,19 @@ def warnings(result: Result) -> list[str]:
             f"the clients themselves were late, p99 {_ms(result.late.p99_us)}: latencies include that; "
             "use more --clients, or a machine with processors to spare"
         )
+    return found + slow_phase(result)
+
+
+def slow_phase(result: Result) -> list[str]:
+    """Warnings about the machine's speed in the run."""
+    pace, found = pace_in(result), []
+    if pace.slower > SLOWER_MAX:
+        found.append(
+            f"the machine was in a slow phase: the fixed work took {pace.slower:.2f} times its best time here, "
+            f"{result.best_ms:.1f} ms"
+        )
+    if pace.others > OTHERS_SHARE_MAX:
+        found.append(f"other processes and the hypervisor had {pace.others:.0%} of the processors")
     return found
 
 
@@ -122,8 +136,12 @@ def search_summary(result: SearchResult) -> str:
         lines.append(
             f"{step.rate:>9.0f} {one.throughput:>11.1f} {_ms(one.answered.p50_us):>10} {_ms(one.answered.p99_us):>10}  "
             + ("; ".join(step.reasons) or "passed")
+            + ("; in a slow phase, repeated" if step.repeated else "")
         )
     what, unit = ("number of requests at once", "") if closed else ("rate", " requests/s")
+    slow = sum(pace_in(step.result).slow for step in result.steps)
+    if slow:
+        lines.append(f"WARNING      {slow} of {len(result.steps)} steps were in a slow phase of the machine")
     lines.append(f"highest {what} with p99 under {result.bound_s:g} s: {result.rate:.0f}{unit} ({result.ended})")
     if result.duplicated:
         lines.append(f"WARNING      {result.duplicated} replies came twice")

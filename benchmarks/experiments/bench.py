@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from benchmarks.driver.pace import Machine, Pace, in_a_quiet_phase
 from benchmarks.driver.result import Result
-from benchmarks.experiments.pace import Machine, Pace, in_a_quiet_phase
 from benchmarks.experiments.settings import Common
 
 

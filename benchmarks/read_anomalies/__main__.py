@@ -19,6 +19,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+from benchmarks.driver.one_at_a_time import load_test
 from benchmarks.experiments.numbers import numbers_of, seconds_of
 from benchmarks.read_anomalies.app import change, price
 from benchmarks.read_anomalies.report import BY_RATE, BY_VERSIONS, Step, lines, write
@@ -53,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name, pause_ms in (("--pause-ms", options.pause_ms), ("--long-pause-ms", options.long_pause_ms)):
             if not 0 <= pause_ms <= PAUSE_MS_MAX:
                 raise ConfigurationError(f"{name} is a number from 0 to {PAUSE_MS_MAX}, got {pause_ms:g}")
-        steps = asyncio.run(_run(options, rates, kept, seconds))
+        with load_test():
+            steps = asyncio.run(_run(options, rates, kept, seconds))
         write(options.out, steps)
     except ConfigurationError as error:
         print(error, file=sys.stderr)

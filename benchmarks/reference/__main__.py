@@ -12,6 +12,7 @@ LINES: Final = {
     "bare": "the bare loop in one process: no log, no network, no engine",
     "echo": "through Kafka to a process that only echoes",
     "postgres": "the same transfers in PostgreSQL",
+    "pgbench": "the same by PostgreSQL's own load generator in C, with and without fsync",
 }
 """By the name of the module of this package that measures it."""
 _PROGRAM: Final = "python -m benchmarks.reference"

@@ -14,17 +14,17 @@ from typing import Any, Final
 from benchmarks.driver import options as driver_options
 from benchmarks.driver.clients import ClientFailed, Clients
 from benchmarks.driver.deployment.base import Deployment
+from benchmarks.driver.one_at_a_time import run_load
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Probe
 from benchmarks.driver.reports import Progress
-from benchmarks.driver.result import SearchResult, Step, write
-from benchmarks.driver.search import RateSearch, reasons_against
+from benchmarks.driver.result import SearchResult, write
+from benchmarks.driver.search import GivenFirst, RateSearch
 from benchmarks.driver.session import Generators, MakeWorkload, Session, search
 from benchmarks.driver.summary import ProgressLine, search_summary
 from benchmarks.driver.workload import Audit, Workload
 from benchmarks.ycsbt.options import add_options as add_workload_options
 from proof.cluster.child import ChildFailed
-from styx.cli.serving import run_loop
 from styx.errors import ConfigurationError, StyxError
 
 OK: Final = 0
@@ -90,24 +90,8 @@ async def _measured(
     def plan_at(rate: float) -> LoadPlan:
         return driver_options.plan_of(options, rate, give_up_s=options.bound)
 
-    given: list[Step] = []
-    for rate in rates:
-        one = await session.measure(clients, plan_at(rate))
-        given.append(Step(rate=rate, reasons=reasons_against(one, options.bound), result=one))
-        searching.record(rate, passed=not given[-1].reasons)
-    if not options.no_search:
-        result = await search(session, clients, searching, options.bound, plan_at)
-        result.steps[:0] = given
-        return result
-    return SearchResult(
-        workload=session.workload.name,
-        settings=session.workload.settings,
-        deployment=session.deployment.facts,
-        bound_s=options.bound,
-        rate=searching.passed,
-        ended="no other rate was tried",
-        steps=given,
-    )
+    chosen = GivenFirst(rates, searching, goes_on=not options.no_search)
+    return await search(session, clients, chosen, options.bound, plan_at)
 
 
 def check(options: argparse.Namespace) -> list[float]:
@@ -151,7 +135,7 @@ def run_command(measuring: Coroutine[Any, Any, int]) -> int:
     logging.basicConfig(level=logging.ERROR, format="%(name)s: %(message)s")
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     try:
-        return run_loop(measuring)
+        return run_load(measuring)
     except ConfigurationError as error:
         say(str(error))
         return USAGE

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from benchmarks.driver.one_at_a_time import load_test
 from benchmarks.driver.place import IN_FLIGHT_MAX, add_place_options, check_number, check_place, placed
 from benchmarks.travelling_numbers.app import app
 from benchmarks.travelling_numbers.run import Figures, measured
@@ -39,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_place(options, SLOTS_MIN)
         check_number("--requests", options.requests, 1, IN_FLIGHT_MAX)
         check_number("--timeout", options.timeout, 0.001, TIMEOUT_SECONDS_MAX)
-        found = asyncio.run(_run(options))
+        with load_test():
+            found = asyncio.run(_run(options))
     except ConfigurationError as error:
         print(error, file=sys.stderr)
         return USAGE

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from styx.cli.common_options import FunctionSeconds
 from styx.cli.front_options import FrontOptions
 from styx.model.limits import FUNCTION_SECONDS_DEFAULT
+from styx.process.data_directory import problem_of
 
 EXAMPLES: Final = """\
 Examples:
@@ -25,17 +26,6 @@ Exit codes:
   2    there is no such App, an option is wrong, or the App would lose what is
        in the data directory
 """
-
-
-def _problem_of(data_dir: Path) -> str | None:
-    """Why the directory cannot keep the data, None if it can. A missing directory is made."""
-    try:
-        data_dir.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        return "it is no directory"
-    except OSError as error:
-        return error.strerror or str(error)
-    return None if os.access(data_dir, os.W_OK | os.X_OK) else "it cannot be written to"
 
 
 def dev(
@@ -110,7 +100,7 @@ def dev(
         raise usage_error(f"--snapshot-interval is a number of seconds above 0, got {snapshot_interval:g}")
     sockets = os.environ.get("STYX_RELOAD_SOCKETS", "") if reload else ""
     app = None if reload else load_app(target)
-    problem = _problem_of(data_dir)
+    problem = problem_of(data_dir)
     if problem is not None:
         raise usage_error(f"--data-dir {data_dir} cannot be used: {problem}; choose another directory")
 

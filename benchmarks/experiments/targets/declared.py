@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from benchmarks.reference.pgbench_run import DURABILITIES
+
 TOP: Final = "top"
 CPU_RATES: Final = (1_000, 5_000, 10_000)
 """Requests a second at which worker and echo are compared; and `TOP`, near the worker's highest rate."""
@@ -45,6 +47,16 @@ TARGETS: Final = (
     ),
     Target("pipeline", f"cpu-{TOP}", "1 worker on Kafka, near its highest rate: CPU by the echo process's", 5),
     Target("postgres", "postgres-uniform", "highest rate by PostgreSQL's, uniform", 4, at_least=True),
+    *(
+        Target(
+            "postgres",
+            f"pgbench-{commit}",
+            f"highest rate by pgbench's on PostgreSQL, {what}, uniform",
+            None,
+            explains="the strongest line",
+        )
+        for commit, what in DURABILITIES.items()
+    ),
     Target("postgres", "postgres-zipf", "highest rate by PostgreSQL's, Zipf 0.99", 10, at_least=True),
     Target("skew", "skew-1", "1 worker: highest rate with Zipf 0.999 by uniform", 0.5, "share", at_least=True),
     Target("skew", "skew-2", "2 workers: highest rate with Zipf 0.999 by uniform", 0.5, "share", at_least=True),

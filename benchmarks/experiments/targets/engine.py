@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from benchmarks.driver.pace import Machine, in_a_quiet_phase
 from benchmarks.experiments.bench import Bench
-from benchmarks.experiments.pace import Machine, in_a_quiet_phase
 from benchmarks.experiments.targets.compare import note
 from benchmarks.experiments.targets.engine_alone import beside_bare_loop, in_fresh_process
 from benchmarks.experiments.targets.verdict import Run, Verdict

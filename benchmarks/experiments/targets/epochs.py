@@ -11,8 +11,10 @@ WORKER: Final = "worker"
 
 
 def epochs_per_second(result: Result) -> float:
-    """Of each worker, on average."""
-    return _counted(result, "styx_epochs_total") / result.plan.duration_s / result.roles[WORKER].processes
+    """Of each worker, on average; 0 in a run that was given up before its window."""
+    if not result.window_s:
+        return 0.0
+    return _counted(result, "styx_epochs_total") / result.window_s / result.roles[WORKER].processes
 
 
 def transactions_per_epoch(result: Result, clusters: int = 1) -> float:
@@ -23,7 +25,7 @@ def transactions_per_epoch(result: Result, clusters: int = 1) -> float:
 
 def in_conflict(result: Result) -> float:
     """The share of the transactions that were run again in a lock phase."""
-    transactions = result.throughput * result.plan.duration_s
+    transactions = result.throughput * result.window_s
     return _counted(result, "styx_lock_phase_transactions_total") / transactions if transactions else 0.0
 
 

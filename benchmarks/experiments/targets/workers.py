@@ -12,8 +12,8 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import Final
 
+from benchmarks.driver.pace import Machine, in_a_quiet_phase
 from benchmarks.experiments.bench import Bench
-from benchmarks.experiments.pace import Machine, in_a_quiet_phase
 from benchmarks.experiments.place import place
 from benchmarks.experiments.subject import Subject
 from benchmarks.experiments.targets.compare import compare_at

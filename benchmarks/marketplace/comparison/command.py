@@ -18,6 +18,7 @@ from asyncpg import PostgresError
 from benchmarks.driver import options as driver_options
 from benchmarks.driver.clients import ClientFailed
 from benchmarks.driver.command import quieten
+from benchmarks.driver.one_at_a_time import run_load
 from benchmarks.driver.session import Say
 from benchmarks.driver.summary import audit_lines
 from benchmarks.experiments.turns import turns
@@ -30,7 +31,6 @@ from benchmarks.marketplace.postgres.serving import SETTINGS
 from benchmarks.marketplace.record import Kind
 from benchmarks.reference.postgres_server import CONNECTIONS_MAX, PostgresServer, postgres_server
 from proof.cluster.child import ChildFailed
-from styx.cli.serving import run_loop
 from styx.errors import ConfigurationError, StyxError
 
 OK: Final = 0
@@ -53,7 +53,7 @@ def main(words: Sequence[str]) -> int:
     try:
         options = _parser().parse_args(words)
         check(options)
-        return run_loop(_compare(options))
+        return run_load(_compare(options))
     except ConfigurationError as error:
         return _told(str(error), USAGE)
     except (StyxError, ClientFailed, ChildFailed, PostgresError, OSError) as error:

@@ -62,7 +62,7 @@ async def styx_figures(asked: Asked) -> Figures:
     conflicts = sum(
         value for role in result.counters.values() for name, value in role.items() if name.startswith(_IN_CONFLICT)
     )
-    transactions = result.throughput * result.plan.duration_s
+    transactions = result.throughput * result.window_s
     return Figures(line=STYX, zipf=asked.zipf, turn=asked.turn, again=conflicts / max(transactions, 1), result=result)
 
 

@@ -15,6 +15,7 @@ from datetime import timedelta
 
 from benchmarks.driver.clients import ClientFailed
 from benchmarks.driver.command import quieten
+from benchmarks.driver.one_at_a_time import load_test
 from benchmarks.driver.summary import summary
 from benchmarks.marketplace.audit.audit import audit, checked
 from benchmarks.marketplace.audit.reading import CannotRead
@@ -42,7 +43,7 @@ def main(words: list[str] | None = None) -> int:
 
     directory = working_directory("marketplace-faults")
     try:
-        with own_provider(options.declined, options.unreachable) as provider:
+        with load_test(), own_provider(options.declined, options.unreachable) as provider:
             found = run_loop(ran(options, provider, directory, say))
     except ConfigurationError as error:
         print(error, file=sys.stderr)

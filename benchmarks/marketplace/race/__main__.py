@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.driver.one_at_a_time import load_test
 from benchmarks.marketplace.audit.audit import audit, checked
 from benchmarks.marketplace.race.race import Counts, raced
 
@@ -24,7 +25,8 @@ def main(words: list[str] | None = None) -> int:
         rate = counts.checkouts / (time.monotonic() - began_s)
         print(f"{counts.checkouts} checkouts, {rate:.0f}/s: {counts.orders} orders", file=sys.stderr, flush=True)
 
-    race, run = asyncio.run(raced(options.checkouts, options.seed, options.directory, tell))
+    with load_test():
+        race, run = asyncio.run(raced(options.checkouts, options.seed, options.directory, tell))
     seconds, counts = time.monotonic() - began_s, race.counts
     print(f"race         {counts.checkouts} checkouts of one cart in {seconds:.0f} s, each sent twice at once")
     print(f"ended        {counts.orders} orders, {counts.refused} with nothing in stock, {counts.repeated} repetitions")

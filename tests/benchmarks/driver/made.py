@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from benchmarks.driver.accounting import Sample, Usage
@@ -27,6 +28,8 @@ ENVIRONMENT = Environment(
     taken_at="2025-06-22T12:34:56+00:00",
 )
 
+WINDOW_FROM = datetime(2025, 6, 22, 12, 35, 0, 250_000, UTC)
+
 
 def report(rate: float = 100, latency_us: int = 5000, **changes: Any) -> RunReport:
     """Of a window of 10 s in which all was well, but for `changes`."""
@@ -40,6 +43,7 @@ def report(rate: float = 100, latency_us: int = 5000, **changes: Any) -> RunRepo
         outcomes={Outcome.COMMITTED: count},
         latency={"add": {Outcome.COMMITTED: cells}},
         late={10: count},
+        window_s=10.0,
         intervals={3: IntervalReport(sent=count, outcomes={Outcome.COMMITTED: count}, latency=cells)},
     )
     for name, value in changes.items():
@@ -60,6 +64,12 @@ def result(rate: float = 100, latency_us: int = 5000, **changes: Any) -> Result:
     probe._after = {"w": {transactions: 110.0, messages: 250.0, CALLS_COUNTER: 330.0}}
     calibration = Calibration(cpu_ms=40, wall_ms=41)
     measured = Measurement(
-        LoadPlan(rate=rate), report(rate, latency_us, **changes), probe, ENVIRONMENT, (calibration, calibration), []
+        LoadPlan(rate=rate),
+        report(rate, latency_us, **changes),
+        probe,
+        ENVIRONMENT,
+        (calibration, calibration),
+        [],
+        WINDOW_FROM,
     )
     return result_of(measured, "counting", {"keys": 20}, {"kind": "cluster", "workers": 1})

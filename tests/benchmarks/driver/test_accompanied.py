@@ -20,7 +20,7 @@ class Clients:
     def pids(self) -> list[int]:
         return [7]
 
-    async def run(self, _plan: LoadPlan, _start_s: float, _tell: Any) -> RunReport:
+    async def run(self, _plan: LoadPlan, _start_s: float, _tell: Any, _gave_up: Any) -> RunReport:
         for _ in range(3):
             await asyncio.sleep(0)
         return REPORT
@@ -36,7 +36,9 @@ def ran(company: Company) -> tuple[RunReport, list[Mark]]:
     clients = Accompanied(Clients(), company)
     assert clients.pids == [7]
     assert asyncio.run(clients.witnesses()) == ["seen"]
-    return asyncio.run(clients.run(LoadPlan(rate=1, warm_up_s=2.0), 10.0, lambda _: None)), clients.marks
+    return asyncio.run(
+        clients.run(LoadPlan(rate=1, warm_up_s=2.0), 10.0, lambda _: None, lambda _: None)
+    ), clients.marks
 
 
 def test_it_is_told_when_the_window_begins_and_ends_with_the_run() -> None:

@@ -75,6 +75,26 @@ def clients(count: int, kind: type[Echo] = Echo, make_generator: GeneratorFactor
     return ClientProcesses(count, Targets(kind), make_generator, timeout_s=PATIENCE_SECONDS, in_flight_max=1000, seed=1)
 
 
+def _unexpected(why: str) -> None:
+    raise AssertionError(why)
+
+
+def test_what_one_client_gives_up_is_told_before_the_replies_under_way_were_waited_for() -> None:
+    async def main() -> None:
+        async with clients(2, SilentToSome, first_ignored) as running:
+            plan = LoadPlan(
+                rate=200, warm_up_s=0, duration_s=60, clients=2, drain_s=2 * PATIENCE_SECONDS, give_up_s=0.05
+            )
+            given_up = asyncio.Event()
+            run = asyncio.create_task(running.run(plan, time.monotonic(), lambda _: None, lambda _: given_up.set()))
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await given_up.wait()
+            assert not run.done()
+            run.cancel()
+
+    asyncio.run(main())
+
+
 def test_processes_share_the_rate_and_keep_their_witness_over_runs() -> None:
     async def main() -> None:
         told: list[Progress] = []
@@ -83,7 +103,7 @@ def test_processes_share_the_rate_and_keep_their_witness_over_runs() -> None:
             # Long enough for a progress.
             plan = LoadPlan(rate=1000, warm_up_s=0.1, duration_s=1.1, clients=2)
             for runs in (1, 2):
-                report = await running.run(plan, time.monotonic() + 0.1, told.append)
+                report = await running.run(plan, time.monotonic() + 0.1, told.append, _unexpected)
                 assert report.outcomes == {Outcome.COMMITTED: 1100}
                 assert report.outside == {Outcome.COMMITTED: 100}
                 assert sum(each["committed"] for each in await running.witnesses()) == runs * 1200
@@ -97,11 +117,26 @@ def test_when_one_client_gives_up_the_others_stop() -> None:
     async def main() -> None:
         async with clients(2, SilentToSome, first_ignored) as running:
             plan = LoadPlan(rate=200, warm_up_s=0, duration_s=60, clients=2, drain_s=0.2, give_up_s=0.05)
-            report = await running.run(plan, time.monotonic(), lambda _: None)
-            assert report.gave_up
+            reasons: list[str] = []
+            report = await running.run(plan, time.monotonic(), lambda _: None, reasons.append)
+            assert [report.gave_up] == reasons != [""]
             assert 0 < report.outcomes.get(Outcome.COMMITTED, 0) < 100 * 60
+            assert 0 < report.window_s < 60
 
     asyncio.run(main())
+
+
+def test_a_client_whose_parent_has_gone_in_a_run_ends_without_a_word(capfd: pytest.CaptureFixture[str]) -> None:
+    async def main() -> None:
+        async with clients(1) as running:
+            plan = LoadPlan(rate=100, duration_s=60, warm_up_s=0)
+            under_way = asyncio.create_task(running.run(plan, time.monotonic(), lambda _: None, _unexpected))
+            await asyncio.sleep(0.05)
+            under_way.cancel()
+
+    # On the event loop that tells of errors in callbacks.
+    run_loop(main())
+    assert capfd.readouterr().err == ""
 
 
 def test_a_message_larger_than_a_pipe_arrives_whole() -> None:
@@ -127,7 +162,7 @@ def test_a_client_that_dies_is_noticed() -> None:
         async with clients(1) as running:
             process = running._processes[0]._process
             process.kill()
-            await running.run(LoadPlan(rate=10, duration_s=60), time.monotonic(), lambda _: None)
+            await running.run(LoadPlan(rate=10, duration_s=60), time.monotonic(), lambda _: None, _unexpected)
 
     with pytest.raises(ClientFailed, match="ended by itself"):
         asyncio.run(main())

@@ -66,7 +66,9 @@ def test_a_search_has_the_results_of_its_steps(tmp_path: Path) -> None:
     assert isinstance(result, SearchResult)
     # No reply comes within a microsecond.
     assert result.rate == 0
-    assert [step.rate for step in result.steps] == [4, 2, 1]
+    # Each fails twice before it counts, and a machine that is busy with other tests may repeat it.
+    assert [*dict.fromkeys(step.rate for step in result.steps)] == [4, 2, 1]
+    assert sum(not step.repeated for step in result.steps) == 6
     assert all(step.reasons for step in result.steps)
     assert result.audit is not None
 
@@ -78,8 +80,9 @@ def test_a_sweep_has_a_whole_window_at_each_rate(tmp_path: Path) -> None:
     result = read(out)
     assert isinstance(result, SearchResult)
     # No reply comes within a microsecond, and no step is given up for that.
-    assert [step.rate for step in result.steps] == [20, 5, 1.25]
-    assert [step.result.sent for step in result.steps] == [6, 2, 1]
+    steps = [step for step in result.steps if not step.repeated]
+    assert [step.rate for step in steps] == [20, 5, 1.25]
+    assert [step.result.sent for step in steps] == [6, 2, 1]
     assert all(not step.result.gave_up for step in result.steps)
     assert result.audit is not None
 

@@ -7,27 +7,32 @@ import os
 from typing import Any
 
 from benchmarks.driver.clients import Tell
-from benchmarks.driver.measure import measure
+from benchmarks.driver.measure import START_LEAD_SECONDS, measure
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Probe
 from benchmarks.driver.reports import RunReport
+from benchmarks.driver.sending import GaveUp
 from styx.testing.patience import PATIENCE_SECONDS
 
 PLAN = LoadPlan(rate=1, warm_up_s=0.05, duration_s=0.2)
 
 
 class Clients:
-    """Done at once, or when `until` is set."""
+    """Done at once, or when `until` is set. They give up at once if their report says so."""
 
-    def __init__(self, report: RunReport, until: asyncio.Event | None = None) -> None:
+    def __init__(self, report: RunReport, until: asyncio.Event | None = None, give_up_s: float = 0.0) -> None:
         self._report = report
         self._until = until
+        self._give_up_s = give_up_s
 
     @property
     def pids(self) -> list[int]:
         return []
 
-    async def run(self, plan: LoadPlan, start_s: float, tell: Tell) -> RunReport:
+    async def run(self, plan: LoadPlan, start_s: float, tell: Tell, gave_up: GaveUp) -> RunReport:
+        if self._report.gave_up:
+            await asyncio.sleep(self._give_up_s)
+            gave_up(self._report.gave_up)
         if self._until is not None:
             await self._until.wait()
         return self._report
@@ -66,8 +71,21 @@ def test_a_run_given_up_before_its_window_still_has_figures() -> None:
     async def main() -> None:
         probe = SlowProbe()
         measured = await measure(Clients(RunReport(gave_up="hopeless")), PLAN, probe)
+        usage = measured.probe.roles["self"]
+        assert (usage.processes, usage.cpu_s, usage.cores, measured.probe.machine.seconds) == (1, 0, 0, 0)
+
+    asyncio.run(main())
+
+
+def test_the_window_ends_when_clients_give_up_though_they_still_wait_for_replies() -> None:
+    async def main() -> None:
+        probe = SlowProbe()
+        plan = LoadPlan(rate=1, warm_up_s=0.01, duration_s=10 * PATIENCE_SECONDS)
+        clients = Clients(RunReport(gave_up="hopeless"), until=probe.ended, give_up_s=START_LEAD_SECONDS + 0.3)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            measured = await measure(clients, plan, probe)
         assert probe.ends == 1
-        assert measured.probe.roles["self"].processes == 1
+        assert 0 < measured.probe.machine.seconds < PATIENCE_SECONDS
 
     asyncio.run(main())
 

@@ -109,6 +109,9 @@ def test_a_hopeless_run_is_given_up() -> None:
     report, _ = run(Target(None), plan)
     assert report.gave_up
     assert report.sent < 1000
+    # The rate of what was due is the plan's: it counts to where the run was given up.
+    assert 0 < report.window_s < 5
+    assert report.due / report.window_s > 500
 
 
 def test_a_run_without_a_bound_is_never_given_up() -> None:

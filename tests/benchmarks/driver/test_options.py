@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +54,16 @@ def test_slots_depend_on_the_deployment() -> None:
 def test_options_that_do_not_fit_are_refused(words: list[str], why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
         check(parsed(*words))
+
+
+def test_a_data_directory_is_looked_at_before_anything_starts(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    for place in (file, file / "below"):
+        with pytest.raises(ConfigurationError, match=f"--data-dir {place} cannot be used"):
+            check(parsed("--data-dir", str(place)))
+    check(parsed("--data-dir", str(tmp_path / "new" / "one")))
+    assert (tmp_path / "new" / "one").is_dir()
 
 
 def checked(*words: str) -> argparse.Namespace:

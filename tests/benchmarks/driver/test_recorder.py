@@ -59,3 +59,11 @@ def test_progress_is_told_once_a_second_with_that_seconds_latencies() -> None:
     later = recorder.progress(102.0, 0)
     assert later is not None
     assert later.latency == {}
+
+
+def test_a_window_that_is_given_up_ends_then() -> None:
+    for now_s, window_s in ((100.5, 0.0), (101.75, 0.75), (110.0, 2.0)):
+        recorder = _recorder()
+        recorder.end_window(now_s)
+        assert recorder.finish("hopeless").window_s == window_s
+    assert _recorder().finish("").window_s == 2.0

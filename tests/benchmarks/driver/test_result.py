@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from benchmarks.driver.latency import decode
@@ -81,6 +82,33 @@ def test_people_are_told_what_makes_figures_worthless() -> None:
     assert "clients themselves were late" in text
     assert bad.overloaded
     assert not result().overloaded
+
+
+def test_a_run_that_was_given_up_has_the_rates_of_the_time_that_it_lasted() -> None:
+    # 1,000 requests were due, and answered, in the first 4 s of the window.
+    early = result(gave_up="hopeless", window_s=4.0)
+    assert (early.window_s, early.offered_rate, early.throughput, early.committed_rate) == (4.0, 250, 250, 250)
+    assert early.cpu_us["worker"] == early.roles["worker"].cores / 250 * 1e6
+    before = result(gave_up="hopeless", window_s=0.0)
+    assert (before.offered_rate, before.throughput, before.cpu_us) == (0, 0, {})
+
+
+def test_a_result_says_when_its_window_was() -> None:
+    assert (result().window_from, result().window_to) == (
+        "2025-06-22T12:35:00.250+00:00",
+        "2025-06-22T12:35:10.250+00:00",
+    )
+
+
+def test_people_are_told_of_a_slow_phase_of_the_machine() -> None:
+    made = result()
+    made.best_ms = 25.0
+    (told,) = warnings(made)
+    assert told == "the machine was in a slow phase: the fixed work took 1.60 times its best time here, 25.0 ms"
+    made.best_ms = 40.0
+    # The made result: 2 s of 2 processors' 10 s were others'.
+    made.machine = msgspec.structs.replace(made.machine, others_s=5.0)
+    assert warnings(made) == ["other processes and the hypervisor had 25% of the processors"]
 
 
 def test_an_audits_verdict_is_told() -> None:

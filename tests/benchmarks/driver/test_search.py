@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.driver.search import RATE_MAX, STEPS_MAX, RateSearch, reasons_against
+from benchmarks.driver.search import RATE_MAX, STEPS_MAX, GivenFirst, RateSearch, reasons_against
 from benchmarks.driver.target import Outcome
 from tests.benchmarks.driver.made import result
 
@@ -96,3 +96,20 @@ def test_a_step_passes_if_all_is_well() -> None:
 )
 def test_a_step_fails_for_a_reason(changes: dict[str, object], reason: str) -> None:
     assert any(reason in each for each in reasons_against(result(**changes), bound_s=1.0))  # type: ignore[arg-type]
+
+
+def test_given_rates_come_first_and_the_search_goes_on_from_what_they_gave() -> None:
+    chosen = GivenFirst([1000, 5000], RateSearch(300, tries=2), goes_on=True)
+    assert (chosen.next_rate(), chosen.ended) == (1000, "")
+    chosen.record(1000, passed=True)
+    chosen.record(5000, passed=False)
+    # One failure does not end it: the rate is tried again.
+    assert chosen.next_rate() == 5000
+    chosen.record(5000, passed=True)
+    assert (chosen.next_rate(), chosen.passed) == (10_000, 5000)
+
+
+def test_given_rates_may_be_all() -> None:
+    chosen = GivenFirst([1000], RateSearch(300), goes_on=False)
+    chosen.record(1000, passed=True)
+    assert (chosen.next_rate(), chosen.ended, chosen.passed) == (None, "no other rate was tried", 1000)

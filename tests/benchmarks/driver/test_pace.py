@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.driver.calibration import Calibration
-from benchmarks.experiments.pace import OTHERS_SHARE_MAX, SLOWER_MAX, Machine, Pace, in_a_quiet_phase
+from benchmarks.driver.pace import OTHERS_SHARE_MAX, SLOWER_MAX, Machine, Pace, in_a_quiet_phase
 from tests.benchmarks.driver.made import result
 
 

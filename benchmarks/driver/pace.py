@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
+from benchmarks.driver.accounting import MachineUsage
 from benchmarks.driver.calibration import Calibration
 from benchmarks.driver.result import Result
 
@@ -39,6 +40,22 @@ class Pace(NamedTuple):
         return self.slower * (1 + self.others)
 
 
+def pace_in(result: Result) -> Pace:
+    """Of a run of the driver, by the best time that is known on its machine (`Result.best_ms`)."""
+    return pace_of_work(result.calibration, result.best_ms, result.machine, result.environment.processors)
+
+
+def pace_of_work(beside: Sequence[Calibration], best_ms: float, machine: MachineUsage, processors: int) -> Pace:
+    """Of a window with these calibrations around it, by the best time that is known (0 if none is)."""
+    each_ms = sum(one.cpu_ms for one in beside) / len(beside)
+    return Pace(each_ms / best_ms if best_ms else 1.0, others_in(machine, processors))
+
+
+def others_in(machine: MachineUsage, processors: int) -> float:
+    """The share of a machine's `processors` that other processes, and the hypervisor, had in a window."""
+    return (machine.others_s + machine.stolen_s) / max(machine.seconds * processors, 1e-9)
+
+
 class Machine:
     """Remembers how fast the fixed work has been at best, in the processes that it is timed in."""
 
@@ -55,9 +72,7 @@ class Machine:
 
     def pace_of(self, result: Result) -> Pace:
         """Of a run of the driver."""
-        machine = result.machine
-        available_s = max(machine.seconds * result.environment.processors, 1e-9)
-        return self.pace(result.calibration, (machine.others_s + machine.stolen_s) / available_s)
+        return self.pace(result.calibration, others_in(result.machine, result.environment.processors))
 
 
 async def in_a_quiet_phase(
