@@ -35,8 +35,8 @@ class Experiment(NamedTuple):
     with. `words` and `variables` are those of all settings.
 
     `apart` is a kind of transaction that some settings lack: the rate and the processor time that are compared are
-    those of the others. `by_kind`: latencies are shown for each kind of transaction. `dies`: a worker is killed. `open`:
-    requests are sent at the rate in the settings' words, whether others are answered or not.
+    those of the others. `by_kind`: latencies are shown for each kind of transaction. `dies`: a worker is killed.
+    `open`: requests are sent at the rate in the settings' words, whether others are answered or not.
     """
 
     what: str
