@@ -44,6 +44,7 @@ class Tally(msgspec.Struct):
     left: int = 0
     read_only: int = 0
     outside: int = 0
+    listings: int = 0
     violations: int = 0
     ticks: int = 0
     landed: Counter[str] = msgspec.field(default_factory=Counter)
@@ -73,6 +74,7 @@ class Tally(msgspec.Struct):
         self.left += report.left
         self.read_only += report.read_only
         self.outside += report.outside
+        self.listings += report.listings
         self.violations += report.violations
         self.ticks += report.ticks
         self.landed.update(report.landed)
@@ -140,7 +142,7 @@ def describe(tally: Tally) -> str:
         f"{tally.epochs} epochs, {tally.generations} generations, {tally.snapshots} snapshots, "
         f"{tally.replays_elsewhere} logs replayed on other numbers of workers, {tally.cut} transactions ended by the "
         f"watchdog and {tally.unlocked} taken out of a lock phase, {tally.read_only} committed in phase 0, "
-        f"{tally.outside} reads outside the log, "
+        f"{tally.outside} reads outside the log, {tally.listings} of them listings, "
         f"{tally.violations} ended because a read-only function would have written, {tally.local} ended in phase 3 and "
         f"{tally.left} left it; {tally.ticks} ticks of crons\n"
         + (f"kinds: {kinds}\n" if tally.kinds else "")

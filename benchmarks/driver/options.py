@@ -31,6 +31,8 @@ from styx.model.limits import TIMEOUT_SECONDS_MAX
 from styx.process.data_directory import problem_of
 
 CLUSTER_SLOTS_DEFAULT = 16
+OWN = "own"
+"""As --replica."""
 CHART_KINDS = ("latency", "timeline", "scaling", "cpu")
 _PLAN = LoadPlan(rate=1.0)
 
@@ -62,6 +64,12 @@ def add_deployment_options(parser: argparse.ArgumentParser) -> None:
         help="between snapshots, embedded and of --on cluster (default 10)",
     )
     add("--gateway", action="store_true", help="clients of --on cluster go through an HTTP gateway, not to Kafka")
+    add(
+        "--replica",
+        metavar="own|URL",
+        help="a replica for what a workload asks in SQL: one of its own, beside --on cluster or the files of an "
+        "embedded engine, or one that runs (default: none)",
+    )
     add(
         "--data-dir",
         type=Path,
@@ -361,6 +369,10 @@ def _check_embedded(options: argparse.Namespace) -> None:
     for name, given in (("in-memory", options.in_memory), ("epoch-transactions", options.epoch_transactions)):
         if given and options.on != "embedded":
             raise ConfigurationError(f"--{name} is an embedded engine's: it does not go with --on {options.on}")
+    if options.replica == OWN and (options.in_memory or options.on not in ("embedded", "cluster")):
+        raise ConfigurationError(
+            "--replica own needs --on cluster, or an embedded engine with files; else give its URL"
+        )
     if options.in_memory and options.data_dir is not None:
         raise ConfigurationError("--in-memory writes nothing: it does not go with --data-dir")
     if options.epoch_transactions is not None and options.epoch_transactions < 1:

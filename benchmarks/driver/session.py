@@ -23,8 +23,10 @@ from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Probe
 from benchmarks.driver.result import Result, SearchResult, Step, result_of
 from benchmarks.driver.search import SLOW_REPEATS_MAX, THROUGHPUT_SHARE_MIN, Rates, reasons_against
+from benchmarks.driver.sql_target import ReplicaTarget, ReplicaTargets
 from benchmarks.driver.target import ANSWERED
 from benchmarks.driver.workload import Audit, Generator, Workload
+from styx.model.function_spec import READ_FUNCTION
 
 LOAD_SECONDS_MAX: Final = 60.0
 """The time limit of one chunk of the data set."""
@@ -58,6 +60,7 @@ class Session:
         self.say = say
         self._tell = tell
         self._answered = 0
+        self._loaded = 0  # the epoch
 
     async def load(self) -> None:
         """Loads the data set, and replaces entities that exist. Raises `LoadFailed`."""
@@ -68,18 +71,34 @@ class Session:
                 await load(client, loading._replace(pairs=pairs), LOAD_SECONDS_MAX)
                 seconds = time.monotonic() - started_s
                 self.say(f"loaded {loading.size} {loading.name} in {seconds:.1f} s")
+            if self.deployment.replica:
+                first = next(iter(self.workload.initial()))
+                reply = await client.request(first.operator, next(iter(first.pairs))[0], READ_FUNCTION)
+                self._loaded = reply.epoch - 1
 
     @asynccontextmanager
     async def clients(self, plan: LoadPlan, timeout_s: float) -> AsyncIterator[Clients]:
         """Connected, as many as the plan has."""
         deployment = self.deployment
-        if deployment.make_target is None:
+        make_target, replica = deployment.make_target, deployment.replica
+        if make_target is None:
             assert deployment.target_here is not None
-            yield ClientHere(deployment.target_here(timeout_s), self._generators(0, 1, plan.seed))
+            target, generator = deployment.target_here(timeout_s), self._generators(0, 1, plan.seed)
+            if not replica:
+                yield ClientHere(target, generator)
+                return
+            beside = ReplicaTarget(target, replica, timeout_s, self._loaded)
+            try:
+                await beside.open()
+                yield ClientHere(beside, generator)
+            finally:
+                await beside.leave()
             return
+        if replica:
+            make_target = ReplicaTargets(make_target, replica, self._loaded)
         async with ClientProcesses(
             plan.clients,
-            deployment.make_target,
+            make_target,
             self._generators,
             timeout_s=timeout_s,
             in_flight_max=plan.in_flight_max,

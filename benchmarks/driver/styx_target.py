@@ -32,7 +32,8 @@ class ClientTarget:
 
     def submit(self, planned: Planned, receiver: Receiver) -> None:
         """See `Target.submit`."""
-        _, operator, key, function, arguments, _, _, outside = planned
+        _, operator, key, function, arguments, _, _, outside, query = planned
+        assert query is None, "a query is for a replica"
         client, seconds = self._client, self._timeout_s
         if outside:
             read = asyncio.ensure_future(client.read_request(operator, key, function, *arguments, timeout=seconds))
@@ -60,7 +61,8 @@ class KafkaTarget:
 
     def submit(self, planned: Planned, receiver: Receiver) -> None:
         """See `Target.submit`."""
-        _, operator, key, function, arguments, _, _, outside = planned
+        _, operator, key, function, arguments, _, _, outside, query = planned
+        assert query is None, "a query is for a replica"
         assert not outside, "a client of Kafka has no way to read outside the log"
         self._client.submit_for(receiver, operator, key, function, *arguments, timeout=self._timeout_s)
 

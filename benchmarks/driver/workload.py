@@ -7,7 +7,7 @@ clients before the audit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
 from styx.client.base import Client
@@ -17,12 +17,23 @@ from styx.model.operator import Operator
 from styx.relational.table import Table
 
 
+class SqlQuery(NamedTuple):
+    """A query to a replica: its text, the values of `$1` and so on, and what makes the function's result, as a client
+    has it, of the result's rows.
+    """
+
+    sql: str
+    parameters: tuple[Any, ...]
+    result: Callable[[list[dict[str, Any]]], Any]
+
+
 class Planned(NamedTuple):
     """A request before it is sent, with the arguments of a client's `submit`. `kind` is its name in results.
 
     `step`: it is no transaction of the workload, but prepares one that follows it, as items are put into a cart before
     it is bought. Its latencies are kept apart; it counts among the outcomes only if it does not commit. `note` is for
     the generator alone. `outside`: a read-only function that is read outside the log, by the client's `read_request`.
+    `query`: a replica is asked this instead of the function.
     """
 
     kind: str
@@ -33,6 +44,7 @@ class Planned(NamedTuple):
     step: bool = False
     note: Any = None
     outside: bool = False
+    query: SqlQuery | None = None
 
 
 class Loading(NamedTuple):

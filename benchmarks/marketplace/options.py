@@ -11,7 +11,7 @@ from typing import Final
 
 from benchmarks.driver.settings import add_options_of, options_of, settings_from
 from benchmarks.marketplace.driving.mirror import new_mirror_file
-from benchmarks.marketplace.driving.settings import Settings
+from benchmarks.marketplace.driving.settings import READ, SQL, Settings
 from benchmarks.marketplace.driving.workload import Marketplace
 from benchmarks.marketplace.provider.own import add_provider_options, provider_of
 from styx.errors import ConfigurationError
@@ -39,10 +39,13 @@ def _check_way(settings: Settings, options: argparse.Namespace) -> None:
     where = getattr(options, "on", "embedded")
     # A command without the option has all its clients behind a gateway.
     through_kafka = where.startswith("kafka:") or (where == "cluster" and not getattr(options, "gateway", True))
-    if settings.dashboards_outside and through_kafka:
+    if settings.dashboard == READ and through_kafka:
         raise ConfigurationError(
-            "--dashboards-outside needs clients of a gateway: give --gateway, or --on http://HOST:PORT"
+            "--dashboard read needs clients of a gateway: give --gateway, or --on http://HOST:PORT"
         )
+    # A command without the option has no other deployment than one that runs.
+    if settings.dashboard == SQL and not getattr(options, "replica", None):
+        raise ConfigurationError("--dashboard sql needs a replica: give --replica own, or the URL of one that runs")
 
 
 def make_workload(options: argparse.Namespace) -> Marketplace:

@@ -26,6 +26,7 @@ from styx.protocol.manifest import Manifest
 from styx.store.base import Store
 from styx.testing.history import HistoryReport, SerializabilityViolation, check_history
 from styx.testing.patience import PATIENCE_SECONDS
+from styx.testing.reads import Seen
 from styx.testing.serial import State
 
 REST_SECONDS_MAX: Final = PATIENCE_SECONDS
@@ -47,20 +48,21 @@ class Audit(NamedTuple):
     history: HistoryReport
 
 
-async def audit(cluster: ClusterUnderTest, told: Iterable[Reply]) -> Audit:
-    """Waits until the cluster is at rest, then checks everything. `told` are the replies that clients got.
+async def audit(cluster: ClusterUnderTest, told: Iterable[Reply], seen: Iterable[Seen] = ()) -> Audit:
+    """Waits until the cluster is at rest, then checks everything. `told` are the replies that clients got, `seen` what
+    was seen of the state at the end of epochs.
 
     Raises `SerializabilityViolation`.
     """
-    return await asyncio.to_thread(_audit, cluster, list(told))
+    return await asyncio.to_thread(_audit, cluster, list(told), list(seen))
 
 
-def _audit(cluster: ClusterUnderTest, told: list[Reply]) -> Audit:
+def _audit(cluster: ClusterUnderTest, told: list[Reply], seen: list[Seen]) -> Audit:
     topics, manifest, store = at_rest(cluster)
     requests, replies = answered_once(topics, cluster.options.slots)
     check_told(told, replies)
     state = snapshot_state(store, manifest)
-    history = _checked(cluster.app, requests, replies, state, topics, cluster.options.slots)
+    history = _checked(cluster.app, requests, replies, state, topics, cluster.options.slots, seen)
     made = money_made(state)
     if made:
         raise AuditFailed(f"transfers made {made} out of nothing")
@@ -157,6 +159,7 @@ def _checked(
     state: State,
     topics: Topics,
     n_slots: int,
+    seen: list[Seen],
 ) -> HistoryReport:
     return check_history(
         app,
@@ -168,4 +171,5 @@ def _checked(
         externals=topics.externals,
         complete=True,
         around=spinning.as_replied,
+        reads=seen,
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from proof.random_listings import random_listing, random_point
 from proof.random_looks import random_look
 from proof.random_rows import random_row_look
 from proof.random_sweeps import random_survey
@@ -30,6 +31,9 @@ BACK_MAX: Final = 8
 """How many epochs back a read goes at most; some of them are not kept any more."""
 DROPPED: Final = 0.02
 """Share of looks at which somebody gives up waiting."""
+LISTINGS: Final = 0.15
+"""Share of the reads that give a part of a listing; the next one is of those that look at one entity."""
+POINTS: Final = 0.1
 _CLIENT: Final = 1
 _encode = msgspec.msgpack.Encoder().encode
 _decode: msgspec.msgpack.Decoder[BetweenWorkers] = msgspec.msgpack.Decoder(BetweenWorkers)
@@ -52,6 +56,8 @@ class Readers:
         self._host = host
         self._seen = seen
         self._rng = Random(f"readers {host.world.plan.seed} {host.name}")
+        # Other reads are the same with listings as without them.
+        self._beside = Random(f"listings {host.world.plan.seed} {host.name}")
         self._exchange = ReadExchange(host.core)
         self._asked: dict[int, _Asked] = {}
         self._ids = 0
@@ -85,7 +91,7 @@ class Readers:
         host, rng = self._host, self._rng
         world, core = host.world, host.core
         kind = rng.random()
-        request: Request = (
+        request: Request = self._listing() or (
             random_row_look(rng, "read")
             if kind < 0.4
             else random_survey(rng, "read")
@@ -109,6 +115,14 @@ class Readers:
         self._asked[self._ids] = _Asked(message, request, number, time_us, max(least, at_least))
         self._exchange.asked(_CLIENT, message, number, time_us)
 
+    def _listing(self) -> Request | None:
+        """A listing or a look at one entity, in some of the reads."""
+        rng, slots = self._beside, self._host.world.plan.slots
+        drawn = rng.random()
+        if drawn < LISTINGS:
+            return random_listing(rng, slots, "read")
+        return random_point(rng, "read") if drawn < LISTINGS + POINTS else None
+
     def _ended(self, answer: ReadAnswered) -> None:
         asked, end = self._asked.pop(answer.id, None), answer.end
         if asked is None:
@@ -116,7 +130,7 @@ class Readers:
         place = (answer.epoch, asked.number, asked.timestamp_us, asked.request)
         if isinstance(end, PartReturned):
             self._seen.append(ReadSeen(*place, end.value, None))
-        elif end.code == "aborted":
+        elif end.code in ("aborted", "bad_arguments"):
             self._seen.append(ReadSeen(*place, None, (end.code, end.kind, end.message)))
         else:  # another version of the app may have declared the function otherwise
             assert end.code in (TOO_OLD, NOT_READ_ONLY, "unavailable"), end

@@ -22,6 +22,7 @@ from proof.bank import money_made
 from proof.emit_steps import check_kept, noticed
 from proof.life_steps import fleeting
 from proof.link_steps import check_links
+from proof.random_listings import gave_entries
 from proof.simulation import event_log
 from proof.simulation.clients import Clients
 from proof.simulation.coordinator_process import CoordinatorProcess
@@ -61,7 +62,6 @@ class SimulationFailure(AssertionError):
 class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     """Figures of a simulation. `faults` by kind, `struck` of them amid a rollout by its stage; `deployments` by what
     became of them; `state_hash` of the final state; `replies` as in the replies stream.
-
     `cuts` counts functions that the watchdog ended, `cut_replies` the transactions that ended so, `unlocked` those
     that it took out of a lock phase; `passed_over` the requests that waited for an epoch with room, `small_epochs` a
     worker's epochs that contention had kept small. `local` counts replies of phase 3, `left` the local transactions
@@ -69,8 +69,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     a read-only function would have written. `patch_rounds` counts the rounds with patches of all lock phases,
     `given_up` the transactions carried because there were too many. `entries` counts the entries of references to other
     entities at the end; each was found to be right. `events` counts those in the logs of events, likewise, `ticks`
-    those of crons that were seen. `outside` counts the reads outside the log that were checked, `strict` the strict
-    ones among all of them. `landed` counts foreign records by what became of them.
+    those of crons that were seen. `outside` counts the reads outside the log that were checked, `listings` those that
+    gave a part of a listing, `strict` the strict ones among all. `landed` counts foreign records by their fates.
     """
 
     plan: SimulationPlan
@@ -99,6 +99,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     landed: dict[str, int]
     outside: int
     strict: int
+    listings: int
     state_hash: str
     replies: list[ReplyRecord]
     requests: list[tuple[int, int, bytes]]
@@ -442,6 +443,7 @@ class Simulation:
             landed=landed,
             outside=len(self._reads_seen()),
             strict=world.strict_reads,
+            listings=sum(gave_entries(read) for read in self._reads_seen()),
             state_hash=state_hash(state),
             replies=replies,
             requests=requests,

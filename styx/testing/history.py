@@ -27,7 +27,7 @@ from styx.model.partitioning import Key
 from styx.model.sequence import decode_number
 from styx.model.table_names import holds_agenda, holds_dead, holds_sequences
 from styx.state.due_calls import TOGETHER_MAX
-from styx.testing.reads import ReadChecks, ReadSeen, WrongRead
+from styx.testing.reads import ReadChecks, Seen, WrongRead
 from styx.testing.serial import Entity, ExternalResult, MissingExternal, Place, SerialReference, State
 from styx.values.codec import decode_plain, shown
 
@@ -97,7 +97,7 @@ def check_history(
     versions: Mapping[int, App] | None = None,
     complete: bool = False,
     around: Callable[[bool], AbstractContextManager[object]] = nullcontext,
-    reads: Iterable[ReadSeen] = (),
+    reads: Iterable[Seen] = (),
 ) -> HistoryReport:
     """Checks a whole history from `initial_state` (default: empty) on; `complete` also asks for a reply to
     each request.
@@ -108,7 +108,7 @@ def check_history(
     logged results of external functions by key; an abort that needs one that is missing is counted as
     unverified. `versions` are those of the app by the first epoch that ran on them, where it was replaced. `around` is
     entered for each transaction that runs, and told whether its reply says that it ran too long: for an app of tests
-    that asks whether it does. `reads` are those outside the log.
+    that asks whether it does. `reads` are what was seen of the state outside the log.
 
     Raises `SerializabilityViolation` with the first difference in serial order.
     """

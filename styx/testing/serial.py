@@ -39,9 +39,11 @@ from styx.model.execution import (
 )
 from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.internal_operator import is_internal
+from styx.model.key_range import KeyRange
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
 from styx.model.table_names import (
+    entities_of,
     entry_name,
     holds_agenda,
     holds_events,
@@ -53,6 +55,7 @@ from styx.model.table_names import (
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more, transaction_limits
 from styx.protocol.frames import decode_outcome
+from styx.protocol.reads import READ_PHASE
 from styx.relational.index_range import IndexRange, Position, RowKey
 from styx.schema.conversion import conversion
 from styx.schema.cron_entries import cron_entries
@@ -285,12 +288,18 @@ class _Running(NamedTuple):
 class _Overlay(Cell):
     """One entity as its transaction sees it: its own last write, else the committed state."""
 
-    __slots__ = ("_entities", "_entity", "_state", "_writes")
+    __slots__ = ("_entities", "_entity", "_state", "_transaction", "_writes")
 
     def __init__(
-        self, state: State, writes: dict[Entity, bytes | None], entity: Entity, entities: list[Entity]
+        self,
+        transaction: _Transaction,
+        state: State,
+        writes: dict[Entity, bytes | None],
+        entity: Entity,
+        entities: list[Entity],
     ) -> None:
         entities.append(entity)
+        self._transaction = transaction
         self._entities = entities
         self._state = state
         self._writes = writes
@@ -317,7 +326,7 @@ class _Overlay(Cell):
         return result
 
     def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
-        return _Overlay(self._state, self._writes, (table, key), self._entities)
+        return _Overlay(self._transaction, self._state, self._writes, (table, key), self._entities)
 
     def scan(self, environment: Environment, wanted: IndexRange, chain: bytes) -> list[tuple[RowKey, bytes]]:
         index, found = wanted.index, list[tuple[Position, RowKey, bytes]]()
@@ -338,12 +347,28 @@ class _Overlay(Cell):
     def count(self, environment: Environment, wanted: IndexRange, chain: bytes) -> int:
         return len(self.scan(environment, wanted, chain))
 
+    def listed(self, table: str, wanted: KeyRange, first: int) -> tuple[list[tuple[Any, bytes]], bool]:
+        transaction, (_, number) = self._transaction, self._entity
+        if not transaction.outside:
+            return super().listed(table, wanted, first)  # type: ignore[no-any-return]  # it raises
+        operator, n_slots = transaction.app.operators[owner_of(table)], transaction.n_slots
+        slot = operator.partitions.numbers.slot_of(number, n_slots)
+        found: list[tuple[Any, bytes]] = []
+        for (name, key), data in self._state.items():
+            if name == table and wanted.has(key):
+                (entity,) = entities_of(operator, table, [key])
+                if operator.slot_of(entity, n_slots) == slot:
+                    found.append((key, data))
+        found.sort()
+        return found[:first], len(found) > first
+
 
 class _Transaction(Environment):
-    """One transaction under way, which its contexts know."""
+    """One transaction under way, or read outside the log, which its contexts know."""
 
     def __init__(self, reference: SerialReference, tid: int, timestamp_us: int, place: Place) -> None:
         self._place = place
+        self.outside = place.phase == READ_PHASE
         self.app = reference.app
         self.limits = transaction_limits(reference.limits)
         self.n_slots = reference.n_slots
@@ -403,7 +428,7 @@ class _Transaction(Environment):
 
     def _start(self, call: _Call) -> None:
         path, function, key, params = call
-        overlay = _Overlay(self.state, self.writes, (function.operator, key), self.entities)
+        overlay = _Overlay(self, self.state, self.writes, (function.operator, key), self.entities)
         context = Context(key, self, function, overlay, path, self.chain, self.limits.operations_max, self.chain)
         try:
             coroutine = start(function, context, params)

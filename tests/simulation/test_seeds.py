@@ -177,4 +177,5 @@ def test_thousands_of_seeds(first: int) -> None:
         assert tally.read_only, "read-only functions must have been met"
         assert tally.violations, "and refused writes"
         assert tally.outside, "reads outside the log must have been checked"
+        assert tally.listings, "and listings among them"
         assert tally.ticks, "crons must have ticked"

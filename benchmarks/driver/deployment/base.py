@@ -20,6 +20,7 @@ class Deployment:
     loading and auditing. `make_target` is for client processes. It is None if the deployment is in this process; then
     `target_here` is the only target. `pids` and `urls` are by role, `own` is the part in this process. `replies` is
     None if a request cannot get a second reply. `workers` is None if workers cannot be killed and started.
+    `replica` is the URL of a replica, empty if there is none.
     """
 
     facts: dict[str, Any]
@@ -31,3 +32,4 @@ class Deployment:
     target_here: Callable[[float], Target] | None = None
     replies: RepliesSeen | None = None
     workers: Workers | None = None
+    replica: str = ""

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from benchmarks.driver.deployment.base import Deployment
 from benchmarks.driver.probe import Own
 from benchmarks.driver.styx_target import ClientTarget
 from benchmarks.driver.target import Target
+from proof.cluster.child import ChildProcess
 from styx.cli.serving import SWITCH_INTERVAL_S
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.process.memory import tune_collector
+from styx.process.ports import free_port
 
 ROLE = "engine and client"
 
@@ -37,10 +40,11 @@ async def embedded(
     *,
     in_memory: bool = False,
     epoch_transactions: int | None = None,
+    own_replica: bool = False,
 ) -> AsyncIterator[Deployment]:
     """An engine with its data in `data_dir`, in a temporary directory if that is None, or nowhere if it is `in_memory`.
-    An epoch of it has `epoch_transactions` at most, None for the engine's own limit. Raises the errors of
-    `styx.embedded`.
+    An epoch of it has `epoch_transactions` at most, None for the engine's own limit. With `own_replica` a
+    replica follows its files, which it must have, in a process of its own. Raises the errors of `styx.embedded`.
     """
     limits = Limits(in_flight_max=in_flight_max + 1)
     facts: dict[str, Any] = {"kind": "embedded", "slots": n_slots, "snapshot interval s": snapshot_interval_s}
@@ -67,10 +71,34 @@ async def embedded(
             def target(timeout_s: float) -> Target:
                 return ClientTarget(lambda: client, timeout_s)
 
-            yield Deployment(
+            deployment = Deployment(
                 facts=facts,
                 open_client=lambda: nullcontext(client),
                 pids=lambda: {ROLE: [os.getpid()]},
                 own=Own(ROLE, client.engine.metrics),
                 target_here=target,
             )
+            if not own_replica:
+                yield deployment
+                return
+            assert place is not None, "a replica reads files"
+            async with _replica_of(place) as (child, url):
+                pids = {ROLE: [os.getpid()], "replica": [child.pid]}
+                yield replace(deployment, pids=lambda: pids, replica=url)
+
+
+@asynccontextmanager
+async def _replica_of(data_dir: Path) -> AsyncIterator[tuple[ChildProcess, str]]:
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="styx-benchmark-replica-") as logs:
+        environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        child = await ChildProcess.start("replica", _words(data_dir, port), environment, Path(logs))
+        try:
+            yield child, f"http://127.0.0.1:{port}"
+        finally:
+            if child.alive:
+                await child.kill()
+
+
+def _words(data_dir: Path, port: int) -> list[str]:
+    return ["-m", "styx", "replica", "--port", str(port), "--data-dir", str(data_dir.resolve())]

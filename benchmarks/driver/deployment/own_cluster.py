@@ -23,13 +23,14 @@ from styx.cli.facts_client import fetch_status
 
 class ClusterShape(NamedTuple):
     """The parts of a cluster. With `through_gateway` clients use HTTP; otherwise they use Kafka, and there is no
-    gateway.
+    gateway. `replica`: there is one.
     """
 
     workers: int
     slots: int
     snapshot_interval_s: float
     through_gateway: bool
+    replica: bool = False
 
 
 class BenchmarkCluster(ClusterUnderTest):
@@ -66,6 +67,7 @@ class BenchmarkCluster(ClusterUnderTest):
             "gateway": [child.pid for child in (self.gateway,) if child is not None],
             "broker": self._broker.pids(),
             "store": self._store.pids(),
+            "replica": [child.pid for child in (self.replica,) if child is not None],
         }
         return {role: pids for role, pids in roles.items() if pids}
 
@@ -121,6 +123,8 @@ async def benchmark_cluster(
         )
         async with BenchmarkCluster(options, services, shape.through_gateway) as cluster:
             await cluster.start()
+            if shape.replica:
+                await cluster.start_replica()
             yield cluster
 
 
@@ -143,6 +147,7 @@ def deployment_of(cluster: BenchmarkCluster) -> Deployment:
         urls=cluster.urls,
         replies=RepliesTopic(cluster.url, options.name),
         workers=cluster,
+        replica=cluster.replica_url if cluster.replica is not None else "",
     )
 
 

@@ -36,6 +36,7 @@ class Experiment(NamedTuple):
 
     `apart` is a kind of transaction that some settings lack: the rate and the processor time that are compared are
     those of the others. `by_kind`: latencies are shown for each kind of transaction. `dies`: a worker is killed.
+    `open`: requests are sent at the rate in the settings' words, whether others are answered or not.
     """
 
     what: str
@@ -48,3 +49,4 @@ class Experiment(NamedTuple):
     apart: str = ""
     by_kind: bool = False
     dies: bool = False
+    open: bool = False

@@ -45,7 +45,7 @@ def words_of(
 ) -> list[str]:
     """The words behind `run`. Later ones win: those of the command's user over all others but the setting's number.
 
-    `closed`: as many requests are under way all the time as the options say, else `more` has the rate.
+    `closed`: as many requests are under way all the time as the options say, else `more` or the setting has the rate.
     """
     experiment, setting, number = cell
     on = options.on or experiment.on
@@ -55,7 +55,7 @@ def words_of(
         *("--duration", f"{common.window_s:g}", "--warm-up", f"{warm_up_s:g}"),
         *("--timeout", f"{PATIENCE_SECONDS:g}", "--drain", f"{PATIENCE_SECONDS:g}"),
         *(["--workers", str(options.workers), "--clients", str(common.clients)] if on == CLUSTER else []),
-        *(["--concurrency", str(options.concurrency)] if closed else []),
+        *(["--concurrency", str(options.concurrency)] if closed and not experiment.open else []),
         *experiment.words.split(),
         *setting.words.split(),
         *more,

@@ -16,6 +16,17 @@ from benchmarks.experiments.numbers import WORKERS_MAX
 _ALONE: Final = (Setting("as it is"),)
 _ARCHIVES: Final = (Setting("no archives", "", "MARKETPLACE_ARCHIVE=off"), Setting("archives"))
 _DASHBOARDS: Final = (Setting("no dashboards", "--without dashboard"), Setting("dashboards"))
+_WRITERS: Final = 12.48
+_WRITERS_SHARE: Final = 0.52
+"""Of scenario C; the rest are dashboards."""
+_WITH_DASHBOARDS: Final = f"--rate {_WRITERS / _WRITERS_SHARE:g}"
+_WAYS: Final = (
+    Setting("no dashboards", f"--without dashboard --rate {_WRITERS:g}"),
+    Setting("transactions", _WITH_DASHBOARDS),
+    Setting("read", f"{_WITH_DASHBOARDS} --dashboard read"),
+    Setting("sql", f"{_WITH_DASHBOARDS} --dashboard sql --replica own"),
+)
+"""The writers come at one rate, with and without dashboards."""
 _DURABILITY: Final = (
     Setting("in memory", "--in-memory"),
     Setting("log", "--snapshot-interval 100000"),
@@ -46,6 +57,14 @@ TABLE: Final = {
     "scaling": Experiment("more and more workers", _ARCHIVES, numbers=_WORKERS, on=CLUSTER),
     "logging": Experiment("what archives cost", _ARCHIVES),
     "dashboard": Experiment("what dashboards cost", _DASHBOARDS, apart="dashboard"),
+    "dashboard-ways": Experiment(
+        "what dashboards cost the writers of scenario C, by the way in which they are asked for",
+        _WAYS,
+        "--mix c --gateway",
+        on=CLUSTER,
+        apart="dashboard",
+        open=True,
+    ),
     "replication": Experiment("how copies follow, scenario B", _REPLICATION, "--mix b"),
     "criteria": Experiment("what dashboards and causal copies cost together", _CRITERIA, apart="dashboard"),
     "durability": Experiment("what files cost", _DURABILITY),

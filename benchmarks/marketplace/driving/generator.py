@@ -14,10 +14,11 @@ from typing import Any, Final, NamedTuple
 from benchmarks.driver.mixture import Mixture
 from benchmarks.driver.share import Share
 from benchmarks.driver.workload import NobodyIsFree, Planned
+from benchmarks.marketplace.driving.board_sql import board_query
 from benchmarks.marketplace.driving.changes import Changes
 from benchmarks.marketplace.driving.mirror import Mirror
 from benchmarks.marketplace.driving.sessions import Popularity, Session, Sessions
-from benchmarks.marketplace.driving.settings import Settings
+from benchmarks.marketplace.driving.settings import READ, SQL, Settings
 from benchmarks.marketplace.driving.witness import Sent, Witness
 from benchmarks.marketplace.population import goods
 from benchmarks.marketplace.record import Kind
@@ -154,8 +155,9 @@ class MarketplaceGenerator:
 
     def _dashboard(self) -> Planned:
         sent = self._witness.sending(Kind.DASHBOARD)
-        key, outside = self._popularity.seller(), self._settings.dashboards_outside
-        return Planned(Kind.DASHBOARD.value, seller, key, "dashboard", (), False, Note(sent), outside)
+        key, way = self._popularity.seller(), self._settings.dashboard
+        query = board_query(key) if way == SQL else None
+        return Planned(Kind.DASHBOARD.value, seller, key, "dashboard", (), False, Note(sent), way == READ, query)
 
     def _change(self, kind: Kind, function: str, drawn: Callable[[], tuple[int, tuple[Any, ...]]]) -> Planned:
         number, arguments = drawn()

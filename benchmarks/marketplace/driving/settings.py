@@ -18,6 +18,11 @@ OF_SIZE_1: Final = 10_000
 SIZE_MAX: Final = 1_000.0
 ORDERS_MAX: Final = 1_000
 PIECES_MAX: Final = 1_000_000_000
+TRANSACTION: Final = "transaction"
+READ: Final = "read"
+SQL: Final = "sql"
+WAYS: Final = (TRANSACTION, READ, SQL)
+"""In which a dashboard is asked for."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +57,11 @@ class Settings:
     dashboards_kept: float = share(
         0.05, "of the dashboards: those that are recorded with all entries (default %(default)s)"
     )
-    dashboards_outside: bool = setting(
-        False, "dashboards are read outside the log, as no transactions; on a cluster with --gateway"
+    dashboard: str = setting(
+        TRANSACTION,
+        "how a dashboard is asked for: as a transaction; read, outside the log, on a cluster with --gateway; or sql, "
+        "of a --replica (default %(default)s)",
+        metavar="transaction|read|sql",
     )
     epoch: float = setting(10.0, "of the summary, which has a line for each (default %(default)s)", metavar="SECONDS")
     data_seed: int = setting(1, "the same one makes the same data (default %(default)s)")
@@ -73,6 +81,7 @@ class Settings:
             value = getattr(self, name)
             good = value is None or 0 <= value <= STEEPEST
             require(good, f"--{name.replace('_', '-')} is an exponent from 0 to {STEEPEST:g}, got {value}")
+        require(self.dashboard in WAYS, f"--dashboard is one of {', '.join(WAYS)}, got {self.dashboard}")
         require(self.epoch > 0, f"--epoch is a number of seconds above 0, got {self.epoch}")
         planned = read_mix(self.mix).planned
         known = not self.without or {self.without} < {*planned}

@@ -61,13 +61,18 @@ def test_a_run_with_a_provider_that_declines_passes_its_audit(tmp_path: Path) ->
     assert sum(line.startswith("epoch") for line in shown.splitlines()) >= 3
 
 
-def test_dashboards_that_are_read_outside_the_log_are_of_one_moment_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("way", "rate", "least"), [("read", 40, 40), ("sql --replica own --snapshot-interval 1 --timeout 60", 8, 10)]
+)
+def test_dashboards_that_are_no_transactions_are_of_one_moment_too(
+    tmp_path: Path, way: str, rate: int, least: int
+) -> None:
     out = tmp_path / "result.json"
-    status, shown = run("run --mix c --dashboards-outside --rate 40 --duration 4", SMALL, f"--out {out}")
+    status, shown = run(f"run --mix c --dashboard {way} --rate {rate} --duration 4", SMALL, f"--out {out}")
     assert status == 0, shown
     result = read(out)
     assert isinstance(result, Result)
-    assert result.latency["dashboard"][Outcome.COMMITTED].count > 40
+    assert result.latency["dashboard"][Outcome.COMMITTED].count > least
     assert re.search(r"audit +requests that committed: .*, [1-9]\d dashboard", shown)
 
 

@@ -45,14 +45,28 @@ def test_each_command_has_a_name_that_all_its_processes_use() -> None:
 
 @pytest.mark.parametrize("on", ["cluster", "kafka://127.0.0.1:9092"])
 def test_a_client_of_kafka_does_not_read_outside_the_log(on: str) -> None:
-    words = ("--size", "0.01", "--dashboards-outside")
-    with pytest.raises(ConfigurationError, match="--dashboards-outside needs clients of a gateway: give --gateway"):
+    words = ("--size", "0.01", "--dashboard", "read")
+    with pytest.raises(ConfigurationError, match="--dashboard read needs clients of a gateway: give --gateway"):
         make_workload(options(*words, on=on, gateway=False))
     for allowed in (options(*words), options(*words, on="embedded"), options(*words, on="cluster", gateway=True)):
         generator = make_workload(allowed).generator(0, 1, 1)
         while (planned := generator.next()).kind != Kind.DASHBOARD:
             assert not planned.outside
         assert planned.outside
+
+
+def test_dashboards_in_sql_need_a_replica() -> None:
+    words = ("--size", "0.01", "--dashboard", "sql")
+    with pytest.raises(ConfigurationError, match="--dashboard sql needs a replica: give --replica own"):
+        make_workload(options(*words, replica=None))
+    generator = make_workload(options(*words, replica="own")).generator(0, 1, 1)
+    while (planned := generator.next()).kind != Kind.DASHBOARD:
+        assert planned.query is None
+    assert planned.query is not None
+    assert planned.query.parameters == (planned.key,)
+    assert not planned.outside
+    with pytest.raises(ConfigurationError, match="--dashboard is one of transaction, read, sql, got page"):
+        make_workload(options("--dashboard", "page"))
 
 
 def test_several_clients_map_one_file_that_goes_with_the_command() -> None:

@@ -45,7 +45,7 @@ def test_the_command_takes_the_words(which: str, cell: Cell) -> None:
     assert workload.name == cell.experiment.workload
     assert options.on == cell.experiment.on
     plan = driver_options.plan_of(options, options.rate)
-    assert plan.concurrency is not None
+    assert (plan.concurrency is None) == cell.experiment.open
     numbers = cell.experiment.numbers
     if numbers is not None:
         assert getattr(options, numbers.option.removeprefix("--").replace("-", "_")) == cell.number
@@ -59,6 +59,19 @@ def test_a_kind_apart_is_lacking_in_the_first_setting_alone(which: str) -> None:
         for cell in cells_of(experiment, given)[:2]
     )
     assert with_it - without == {experiment.apart}
+
+
+def test_writers_come_at_one_rate_whichever_way_dashboards_are_asked_for() -> None:
+    given = asked("dashboard-ways")
+    writers, ways = set(), []
+    for cell in cells_of(TABLE["dashboard-ways"], given):
+        options, workload = workload_of(cell, words_of(cell, common_of(given), given))
+        planned = workload.settings["planned"]
+        share = planned.get("dashboard", 0.0) / sum(planned.values())
+        writers.add(round(options.rate * (1 - share), 6))
+        ways.append((bool(share), options.dashboard))
+    assert writers == {12.48}
+    assert ways == [(False, "transaction"), (True, "transaction"), (True, "read"), (True, "sql")]
 
 
 def test_an_epoch_can_be_filled() -> None:
