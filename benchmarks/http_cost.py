@@ -29,7 +29,7 @@ from styx.gateway.app import Gateway
 from styx.gateway.calls import Calls
 from styx.gateway.front import Entrance, Front
 from styx.http.connection import HttpConnection
-from styx.http.direct import DirectRequest
+from styx.http.direct_request import DirectRequest
 from styx.http.room import HttpLimits, Room
 from styx.messages import ReplyRecord
 from styx.model.request import encode_arguments

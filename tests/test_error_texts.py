@@ -10,7 +10,7 @@ import pytest
 
 import styx
 from styx import App, ConfigurationError, Context, Limits, Operator, RequestRejected
-from styx.gateway.body import ArgumentReader
+from styx.gateway.arguments import ArgumentReader
 from styx.testing import embedded_cluster
 
 plain = Operator("plain")

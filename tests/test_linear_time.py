@@ -21,7 +21,8 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from styx import App, Context, Limits, Operator
 from styx.gateway import bulk_load, head
-from styx.gateway.body import ArgumentReader, IncomingBody, split
+from styx.gateway.arguments import ArgumentReader, split
+from styx.gateway.body import IncomingBody
 from styx.gateway.status import result_json
 from styx.kafka.wire import Chunk
 from styx.messages import Request, decode_request, encode_request

@@ -17,7 +17,8 @@ import msgspec
 
 from styx.gateway.head import PREFIX, SQL_PATH
 from styx.http.asgi import Application, Message, Receive, Scope, Send
-from styx.http.direct import Direct, DirectRequest
+from styx.http.direct import Direct
+from styx.http.direct_request import DirectRequest
 from styx.reports.json_lines import FIELDS
 from styx.reports.mistakes import printable
 

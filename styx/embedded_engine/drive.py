@@ -1,7 +1,7 @@
 """The surroundings of an embedded engine's passes: requests that arrive between them, and the log that they write.
 
-Requests are gathered until a pass begins, and new records are handed to the log once a pass. The log's other threads
-report here.
+Requests are gathered until a pass begins, and new records are handed to the log once a pass; replies alone a little
+later. The log's other threads report here.
 """
 
 from __future__ import annotations

@@ -99,10 +99,9 @@ class EngineJournal:
 
     def emit(self, effect: EmitReplies) -> None:
         """As `WorkerJournal.emit`."""
-        append, answer, counters = self._log.log.append, self._intake.answer, self._counters
-        slot, now_us = effect.slot, self._log.now_us()
+        answer, counters = self._intake.answer, self._counters
+        self._log.append_replies(effect.slot, map(encode_reply, effect.replies))
         for reply in effect.replies:
-            append(Stream.REPLIES, slot, now_us, encode_reply(reply))
             if reply.error is None:
                 counters.committed += 1
             elif reply.error[0] == "aborted":

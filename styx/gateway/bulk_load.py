@@ -20,7 +20,8 @@ from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, load
 from styx.client.loaded import RowsOf, what_is_loaded
 from styx.errors import BadArguments, LoadFailed, RequestRejected, describe
 from styx.gateway import status
-from styx.gateway.body import ClientGone, IncomingBody, split, too_large
+from styx.gateway.arguments import split, too_large
+from styx.gateway.body import ClientGone, IncomingBody
 from styx.gateway.engine import Engine
 from styx.gateway.status import Answer
 from styx.messages import reply_of

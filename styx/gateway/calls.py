@@ -1,7 +1,7 @@
-"""What a gateway decides about a call of a function, from its head, its body and its end, and what it counts; nothing
-here waits.
+"""What a gateway decides about a call of a function and about a read of an entity, from its head, its body and its end,
+and what it counts; nothing here waits.
 
-Both ways of a call share it: the one behind ASGI (`endpoint.py`) and the direct one (`direct_calls.py`). It decides
+Both ways of a request share it: the one behind ASGI (`endpoint.py`) and the direct one (`direct_calls.py`). It decides
 what a request asks for; the engine decides the outcome.
 """
 
@@ -11,23 +11,28 @@ import asyncio
 import logging
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
+from urllib.parse import parse_qsl
 
 from prometheus_client.core import Metric
 
 from styx.errors import EngineFailed, InTransactionError, NotSent, OutcomeUnknown, RequestRejected
 from styx.gateway import head, reads, status
+from styx.gateway.arguments import ArgumentReader
 from styx.gateway.auth.identity import Identity
-from styx.gateway.body import ArgumentReader, ClientGone
+from styx.gateway.body import ClientGone
 from styx.gateway.engine import Engine
 from styx.gateway.head import Address
+from styx.gateway.methods import MethodNotAllowed
 from styx.gateway.query import QueryReader
-from styx.gateway.status import Answer, MethodNotAllowed
+from styx.gateway.status import Answer
 from styx.metrics.exposition import Exposition, counter, counters, gauge, histogram
 from styx.metrics.histogram import REQUEST_SECONDS, Histogram
 from styx.model.freshness import Freshness
+from styx.model.function_spec import READ_FUNCTION, READ_ROWS_FUNCTION
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
-from styx.model.request import Placed, request_ids
+from styx.model.request import Placed, encode_arguments, request_ids
+from styx.model.signature import NO_ARGUMENTS
 
 POST: Final = "POST"
 SAFE: Final = ("GET", "HEAD")
@@ -129,6 +134,20 @@ class Calls:
         seconds = head.timeout_seconds(headers, self.timeout_seconds)
         return Call(route, checked, idempotency_key, seconds, outside)
 
+    def read(
+        self, asked: Address, query: bytes, headers: Mapping[bytes, bytes], request_id: str
+    ) -> tuple[Placed, Freshness | None]:
+        """The engine's request of the read of an entity or of its rows, and what it asks for if it is a read outside
+        the log; `asked` has no function. Raises what refuses it.
+        """
+        engine = self._engine
+        operator = engine.app.operator(asked.operator)
+        assert asked.key is not None
+        key = head.key_of(asked.key, operator, headers)
+        self.admit()
+        function, arguments = _read_by(query)
+        return engine.maker.make(operator, key, function, arguments, "", request_id), reads.freshness(headers)
+
     def placed(self, call: Call, sent: bytes, request_id: str) -> Placed:
         """The engine's request of a call, with the arguments in the JSON `sent`. Raises what refuses it."""
         engine, route = self._engine, call.route
@@ -172,6 +191,18 @@ class Calls:
         limit = engine.limits.in_flight_max
         if self.metrics.in_flight > limit or engine.in_flight >= limit:
             raise RequestRejected("overloaded", f"{limit} requests are in flight; try again soon")
+
+
+def _read_by(query: bytes) -> tuple[str, bytes]:
+    """The function and the arguments of a read: of the entity's state, or of its rows in the table that `?rows=` names.
+
+    Other parameters count for nothing.
+    """
+    if b"rows" in query:
+        table = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True)).get("rows")
+        if table is not None:
+            return READ_ROWS_FUNCTION, encode_arguments((table,))
+    return READ_FUNCTION, NO_ARGUMENTS
 
 
 def ended(error: BaseException, submitted: bool, seconds: float, request_id: str) -> Answer:

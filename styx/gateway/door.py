@@ -1,6 +1,6 @@
 """The door of a gateway, as an ASGI application around it: it refuses requests of strangers' pages, and tells browsers
 which pages may use the gateway (CORS). `origin.py` decides which requests are refused; they never reach the
-application. The same door stands before the direct way.
+application. `direct_door.py` is the same before the direct way.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Final
 
 from styx.gateway import head, status
 from styx.gateway.body import IncomingBody
+from styx.gateway.direct_door import cors
 from styx.gateway.origin import OriginRules, Refusal
 from styx.http.asgi import CLOSE, Application, Message, Receive, Scope, Send
-from styx.http.direct import Direct, DirectRequest
 
 OnRefusal = Callable[[Scope, Refusal], None]
 
@@ -23,8 +23,6 @@ _REQUEST_HEADERS: Final = (
     b"authorization, content-type, idempotency-key, styx-at, styx-epoch, styx-freshness, styx-key-type, "
     b"styx-max-staleness, styx-timeout"
 )
-_RESPONSE_HEADERS: Final = b"retry-after, styx-age, styx-epoch, styx-request-id, www-authenticate"
-_VARY: Final = (b"vary", b"origin")
 _VARY_PREFLIGHT: Final = (b"vary", b"origin, access-control-request-method, access-control-request-headers")
 
 
@@ -75,45 +73,13 @@ def refused(
     return answer.status, sent, answer.body
 
 
-class DirectDoor:
-    """The direct way behind `rules` to `direct`, which takes only POST without repeated headers. What the rules refuse
-    is left to ASGI.
-    """
-
-    def __init__(self, direct: Direct, rules: OriginRules) -> None:
-        self._direct = direct
-        self._rules = rules
-        self.serve = direct.serve
-
-    def takes(self, request: DirectRequest) -> bool:
-        """As `Direct`."""
-        if not self._direct.takes(request):
-            return False
-        rules = self._rules
-        path = request.target.decode("ascii")
-        verdict = rules.judge_once("POST", path, "1.1", request.connection.scheme or "http", request.by_name)
-        if verdict.refusal is not None:
-            return False
-        if rules.shared:
-            request.also = _cors(verdict.cors_origin)
-        return True
-
-
-def _cors(origin: bytes | None) -> list[tuple[bytes, bytes]]:
-    """The headers that let pages of `origin`, if there is one, read the answer."""
-    cors = [_VARY]
-    if origin is not None:
-        cors += [(b"access-control-allow-origin", origin), (b"access-control-expose-headers", _RESPONSE_HEADERS)]
-    return cors
-
-
 def _naming(send: Send, origin: bytes | None) -> Send:
     """Wraps `send`: adds those headers."""
-    cors = _cors(origin)
+    also = cors(origin)
 
     def send_named(message: Message) -> Awaitable[None]:
         if message["type"] == "http.response.start":
-            message["headers"] = [*message.get("headers", ()), *cors]
+            message["headers"] = [*message.get("headers", ()), *also]
         return send(message)
 
     return send_named

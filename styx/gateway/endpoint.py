@@ -11,7 +11,6 @@ import contextlib
 from collections.abc import Mapping
 from time import perf_counter
 from typing import Final
-from urllib.parse import parse_qsl
 
 from styx.errors import RequestRejected
 from styx.gateway import edits, head, reads, status
@@ -24,12 +23,10 @@ from styx.gateway.edits import answer_edit
 from styx.gateway.engine import Engine
 from styx.gateway.head import DEAD_PREFIX, EDIT_PREFIX, PREFIX, Address, DeadAddress, EditAddress
 from styx.gateway.listing import answer_list
+from styx.gateway.methods import MethodNotAllowed
 from styx.gateway.publishing import answer_publish
-from styx.gateway.status import Answer, MethodNotAllowed
+from styx.gateway.status import Answer
 from styx.http.asgi import Receive, Scope, Send
-from styx.model.function_spec import READ_FUNCTION, READ_ROWS_FUNCTION
-from styx.model.request import encode_arguments
-from styx.model.signature import NO_ARGUMENTS
 
 CLIENT_GONE_STATUS: Final = 499
 """The status counted for a request whose client was gone before its answer; proxies use the same number."""
@@ -153,12 +150,7 @@ class RequestEndpoint:
             self._calls.admit()
             async with asyncio.timeout(seconds):
                 return await answer_publish(engine, asked.key, scope, headers, body, request_id)
-        operator = engine.app.operator(asked.operator)
-        key = head.key_of(asked.key, operator, headers)
-        self._calls.admit()
-        function, arguments = _read(scope.get("query_string", b""))
-        request = engine.maker.make(operator, key, function, arguments, "", request_id)
-        outside = reads.freshness(headers)
+        request, outside = self._calls.read(asked, scope.get("query_string", b""), headers, request_id)
         if outside is not None:
             return await reads.answer_read(engine, request, outside, seconds)
         async with asyncio.timeout(seconds):
@@ -205,15 +197,3 @@ def _asked_edit(path: str, method: str) -> EditAddress:
         raise RequestRejected("not_found", f"edits are made at {EDIT_PREFIX}OPERATOR/KEY, with GET and then POST")
     edits.check_method(method)
     return asked
-
-
-def _read(query: bytes) -> tuple[str, bytes]:
-    """The function and the arguments of a read: of the entity's state, or of its rows in the table that `?rows=` names.
-
-    Other parameters count for nothing.
-    """
-    if b"rows" in query:
-        table = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True)).get("rows")
-        if table is not None:
-            return READ_ROWS_FUNCTION, encode_arguments((table,))
-    return READ_FUNCTION, NO_ARGUMENTS

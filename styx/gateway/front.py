@@ -20,7 +20,8 @@ from styx.gateway.auth.audit import Audit
 from styx.gateway.auth.identity import IDENTITY, Identity
 from styx.gateway.auth.policy import action_of
 from styx.gateway.client_address import Proxies
-from styx.gateway.door import DirectDoor, Door
+from styx.gateway.direct_door import DirectDoor
+from styx.gateway.door import Door
 from styx.gateway.hosts import Hosts
 from styx.gateway.origin import OriginRules, Refusal
 from styx.gateway.tls import GatewayTls

@@ -59,7 +59,7 @@ async def answer_read(engine: Engine, request: Placed, wanted: Freshness, second
     """The answer to a read outside the log; raises `RequestRejected`."""
     try:
         async with asyncio.timeout(seconds):
-            return _answer(await engine.read(request, wanted))
+            return answer_of(await engine.read(request, wanted))
     except TimeoutError:
         return late(seconds, wanted)
 
@@ -80,7 +80,8 @@ def _waited_for(wanted: Freshness) -> str:
     return f". It waits for the end of epoch {wanted.at}" if wanted.at is not None else ""
 
 
-def _answer(record: ReplyRecord) -> Answer:
+def answer_of(record: ReplyRecord) -> Answer:
+    """The answer that carries the reply of a read outside the log."""
     error = record.error
     if error is not None and error[0] != "aborted":
         return status.failure(*error)  # nothing was read

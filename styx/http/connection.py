@@ -18,7 +18,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from styx.http.direct import Direct, DirectRequest
+from styx.http.direct import Direct
+from styx.http.direct_request import DirectRequest
 from styx.http.one_write import OneWrite
 from styx.http.room import BODY_BYTES_PER_SECOND_MIN, FRAMING_BYTES_MAX, HEADER_BYTES_MAX, LINGER_SECONDS_MAX, Room
 

@@ -55,6 +55,13 @@ def encode(runs: list[Run], first_lsn: int) -> list[Batch]:
     return batches
 
 
+def parted(run: Run, offset: int) -> list[Run]:
+    """The run in two parts, the second from `offset` on; in one if a part would be empty."""
+    at = offset - run.first_offset
+    n_records = len(run.payloads)
+    return [_slice(run, 0, at), _slice(run, at, n_records)] if 0 < at < n_records else [run]
+
+
 def decode(batch: Batch) -> list[Record]:
     """The records of a batch. Raises `BatchDamaged`."""
     verify(batch)
@@ -68,11 +75,20 @@ def decode(batch: Batch) -> list[Record]:
 def verify(batch: Batch) -> None:
     """Raises `BatchDamaged` if the checksum over header and body does not match."""
     try:
-        if batch.checksum == _checksum(*batch[:5], batch.body):
+        if batch.checksum == checksum(*batch[:5], batch.body):
             return
     except (struct.error, TypeError):
         raise BatchDamaged("a column is not of its type") from None
     raise BatchDamaged(f"the checksum of the records {batch.first_offset} to {batch.next_offset - 1} does not match")
+
+
+def checksum(stream: int, partition: int, first_offset: int, n_records: int, last_lsn: int, body: bytes) -> int:
+    """The checksum over all other columns."""
+    found = zlib.crc32(_HEADER.pack(stream, partition, first_offset, n_records, last_lsn))
+    view = memoryview(body)
+    for start in range(0, len(body), _CHECKSUM_BYTES):
+        found = zlib.crc32(view[start : start + _CHECKSUM_BYTES], found)
+    return found
 
 
 def _encode(run: Run, last_lsn: int) -> Batch:
@@ -85,15 +101,7 @@ def _encode(run: Run, last_lsn: int) -> Batch:
         )
     )
     header = (int(run.stream), run.partition, run.first_offset, n_records, last_lsn)
-    return Batch(*header, _checksum(*header, body), body)
-
-
-def _checksum(stream: int, partition: int, first_offset: int, n_records: int, last_lsn: int, body: bytes) -> int:
-    checksum = zlib.crc32(_HEADER.pack(stream, partition, first_offset, n_records, last_lsn))
-    view = memoryview(body)
-    for start in range(0, len(body), _CHECKSUM_BYTES):
-        checksum = zlib.crc32(view[start : start + _CHECKSUM_BYTES], checksum)
-    return checksum
+    return Batch(*header, checksum(*header, body), body)
 
 
 def _split(run: Run) -> Iterator[Run]:

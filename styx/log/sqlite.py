@@ -1,9 +1,10 @@
 """The log on a local disk: a SQLite file, a writer thread with group commit, and a durability mark beside the file.
 
 Group commit: all records that wait at the end of a commit go into the next one, so a slower disk makes larger groups.
-SQLite's write-ahead log is synced at every commit. Between commits the writer releases truncated batches and does
-checkpoints, each in bounded steps. The engine's thread never waits for the disk, except in `close`. The log needs its
-file alone: the opener holds the lock of the data directory.
+SQLite's write-ahead log is synced at every commit. A commit is stored as one bundle; once there are many, the next
+commit sorts all of them, and itself, into batches by partition. Between commits the writer releases truncated batches
+and does checkpoints, each in bounded steps. The engine's thread never waits for the disk, except in `close`. The log
+needs its file alone: the opener holds the lock of the data directory.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from threading import Thread
 from typing import Final, NamedTuple
 
 from styx.log.base import BACKLOG_BYTES_MAX, BACKLOG_RECORDS_MAX, LogClosed, LogCorrupt, LogFailed, Record, Stream
-from styx.log.batch import BatchDamaged, decode, encode
+from styx.log.batch import Batch, BatchDamaged, decode, encode, parted
+from styx.log.bundle import Gathered, bundle
 from styx.log.mark import Mark
 from styx.log.sqlite_file import RELEASE_BATCHES_MAX, SqliteFile
 from styx.log.tail import Group, LogTail, Run
@@ -25,8 +27,12 @@ COMMIT_RECORDS_MAX: Final = 50_000
 """Groups are joined into one commit up to this many records, so that the first of them do not wait for all."""
 CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
 """About this much is written to SQLite's write-ahead log between two checkpoints."""
+BUNDLED_BYTES_MAX: Final = 1024 * 1024
+"""About as many bytes stand in bundles, which a reader goes through for each partition, and sorting delays a commit."""
 
 _PAGE_BYTES: Final = 4096
+_RECORD_BYTES: Final = 16
+"""About what a record has in a bundle besides its payload."""
 
 
 class Release(NamedTuple):
@@ -38,7 +44,8 @@ class Release(NamedTuple):
 
 
 class Writer:
-    """Writes to `file` and `mark`, in a thread of its own from `start` to `stop` or `crash`.
+    """Writes to `file` and `mark`, in a thread of its own from `start` to `stop` or `crash`. Bundles are sorted before
+    they have more than `bundled_bytes_max` bytes.
 
     `committed` is called with each durable group in order, then `reported` once per commit; `failed` with the first
     error, which ends the thread. All three are called from the thread, after the commit is on the disk and in the mark.
@@ -52,6 +59,7 @@ class Writer:
         committed: Callable[[Group], None],
         reported: Callable[[], None],
         failed: Callable[[BaseException], None],
+        bundled_bytes_max: int = BUNDLED_BYTES_MAX,
     ) -> None:
         self._file = file
         self._mark = mark
@@ -61,6 +69,11 @@ class Writer:
         self._queue: SimpleQueue[Group | Release | None] = SimpleQueue()
         self._releases: dict[tuple[Stream, int], int] = {}
         self._lsn = file.last_lsn
+        self._bytes_end = 0  # payload bytes ever appended, as far as they are committed
+        self._bundled_bytes_max = bundled_bytes_max
+        self._gathered = Gathered()
+        for runs in file.bundled:
+            self._gathered.add(runs, sum(_RECORD_BYTES + len(payload) for run in runs for payload in run.payloads))
         self._wal_bytes = 0
         self._stopping = False
         self._crashed = False
@@ -118,17 +131,37 @@ class Writer:
         return groups
 
     def _commit(self, groups: list[Group]) -> None:
-        batches = encode(_join(groups), self._lsn + 1)
-        self._file.insert(batches)
+        runs, lsn = _join(groups), groups[-1].lsn
+        n_bytes = groups[-1].bytes_end - self._bytes_end + _RECORD_BYTES * (lsn - self._lsn)
+        bundled = self._gathered.n_bytes + n_bytes <= self._bundled_bytes_max
+        if bundled:
+            written = [bundle(runs, self._lsn + 1)]
+            self._file.insert(written)
+        else:
+            written = self._sort(runs)
         if self._crashed:
             return
-        self._lsn = groups[-1].lsn
+        self._lsn, self._bytes_end = lsn, groups[-1].bytes_end
         # Before the report: what was acknowledged and then lost must be seen at the next opening.
         self._mark.advance(self._lsn)
         for group in groups:
             self._committed(group)
         self._reported()
-        self._checkpoint_if_due(sum(len(batch.body) + _PAGE_BYTES for batch in batches))
+        if bundled:
+            self._gathered.add(runs, n_bytes)
+        self._checkpoint_if_due(sum(len(batch.body) + _PAGE_BYTES for batch in written))
+
+    def _sort(self, runs: list[Run]) -> list[Batch]:
+        """Stores `runs`, and all records in bundles, as batches, of which a release leaves one record at least."""
+        first_lsn = self._lsn - self._gathered.n_records + 1
+        self._gathered.add(runs, 0)
+        pieces: list[Run] = []
+        for run in self._gathered.take():
+            last = run.first_offset + len(run.payloads) - 1
+            pieces += parted(run, min(last, self._releases.get((run.stream, run.partition), 0)))
+        batches = encode(pieces, first_lsn)
+        self._file.sort(batches)
+        return batches
 
     def _checkpoint_if_due(self, written_bytes: int) -> None:
         self._wal_bytes += written_bytes
@@ -140,6 +173,8 @@ class Writer:
         if not self._releases:
             return
         (stream, partition), first_offset = next(iter(self._releases.items()))
+        if self._gathered.holds(stream, partition, first_offset):
+            self._sort([])
         if not self._file.release(stream, partition, first_offset):
             del self._releases[stream, partition]
         self._checkpoint_if_due(RELEASE_BATCHES_MAX * _PAGE_BYTES)
@@ -149,7 +184,8 @@ class SqliteLog(LogTail):
     """A `Log` in the file `path`, in an existing directory. Its mark has the same name, but ends in `.mark`.
 
     Opening reads at most the last batch of each partition. Raises `LogCorrupt` if acknowledged records are missing or
-    damaged, `LogFailed` if the file cannot be used. The keyword arguments limit the records that are not yet durable.
+    damaged, `LogFailed` if the file cannot be used. The keyword arguments limit the records that are not yet durable,
+    and those in bundles.
     """
 
     def __init__(
@@ -158,6 +194,7 @@ class SqliteLog(LogTail):
         *,
         backlog_records_max: int = BACKLOG_RECORDS_MAX,
         backlog_bytes_max: int = BACKLOG_BYTES_MAX,
+        bundled_bytes_max: int = BUNDLED_BYTES_MAX,
     ) -> None:
         super().__init__(backlog_records_max, backlog_bytes_max)
         self.path = Path(path)
@@ -174,7 +211,12 @@ class SqliteLog(LogTail):
         for (stream, partition), (first, next_offset) in self._file.partitions.items():
             self.restore(stream, partition, first, next_offset)
         self._writer = Writer(
-            self._file, self._mark, committed=self.committed, reported=self._report, failed=self._fail
+            self._file,
+            self._mark,
+            committed=self.committed,
+            reported=self._report,
+            failed=self._fail,
+            bundled_bytes_max=bundled_bytes_max,
         )
         self._writer.start()
 
@@ -255,7 +297,10 @@ class SqliteLog(LogTail):
 
     def _read(self, stream: Stream, partition: int, offset: int, end: int) -> Iterator[Record]:
         while offset < end:
-            batches = self._file.fetch(stream, partition, offset)
+            try:
+                batches = self._file.fetch(stream, partition, offset)
+            except BatchDamaged as damage:
+                raise self._corrupt(str(damage), stream, partition, offset) from None
             if not batches:
                 raise self._gap(stream, partition, offset)
             for batch in batches:

@@ -1,7 +1,8 @@
-"""The SQLite file of the log: one table of record batches, clustered by partition and offset.
+"""The SQLite file of the log: one table of record batches, clustered by partition and offset, and behind them bundles.
 
-Each insertion is one synced transaction. The last batch of a partition is never deleted. So the next offset of every
-partition survives truncation, and the last LSN equals the sum of the next offsets, which is checked at opening.
+Each insertion is one synced transaction, and so is a sort, which puts batches in the place of all bundles. The last
+batch of a partition is never deleted. So the next offset of every partition survives truncation, and the last LSN
+equals the sum of the next offsets, which is checked at opening.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from threading import Lock
 from typing import Final
 
 from styx.log.base import LogClosed, LogCorrupt, LogFailed, Stream
-from styx.log.batch import Batch, BatchDamaged, verify
+from styx.log.batch import Batch, BatchDamaged, encode, parted, verify
+from styx.log.bundle import BUNDLES, unbundle
+from styx.log.tail import Run
 from styx.process.fsync import fsync_directory
 
 FETCH_BATCHES_MAX: Final = 64
@@ -29,7 +32,8 @@ _KEPT_BYTES_MAX: Final = 256 * 1024
 """Payload bytes that a prepared insertion may keep in memory."""
 _WAL_BYTES_KEPT_MAX: Final = 64 * 1024 * 1024
 _APPLICATION_ID: Final = 0x53747978  # "Styx"
-_FORMAT: Final = 1
+_FORMAT: Final = 2
+"""1 had no bundles."""
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _CREATE: Final = """
 CREATE TABLE batches (
@@ -59,10 +63,13 @@ SELECT * FROM batches WHERE (stream, partition) > (?, ?) ORDER BY stream, partit
 LAST_OF_PARTITION: Final = """
 SELECT * FROM batches WHERE stream = ? AND partition = ? ORDER BY first_offset DESC LIMIT 1
 """
+ALL_BUNDLES: Final = f"SELECT * FROM batches WHERE stream = {BUNDLES} ORDER BY first_offset"  # noqa: S608 - a number
+_DELETE_BUNDLES: Final = f"DELETE FROM batches WHERE stream = {BUNDLES}"  # noqa: S608 - a number
 
 
 class SqliteFile:
-    """The file at `path`, created if it is missing and `known_lsn`, the highest acknowledged LSN, is 0.
+    """The file at `path`, created if it is missing and `known_lsn`, the highest acknowledged LSN, is 0. `bundled` are
+    the runs of its bundles, one list for each bundle.
 
     Writing methods are for one thread; `fetch` may be called from any. Raises `LogCorrupt` and `LogFailed`, and leaves
     a refused file as it was.
@@ -81,6 +88,7 @@ class SqliteFile:
                 self._prepare(known_lsn)
                 self._hold()
                 self.partitions = self._load_partitions()
+                self.bundled = self._load_bundles()
                 self.last_lsn = self._verify_lsn(known_lsn)
             except BaseException:
                 self.abandon()
@@ -94,17 +102,22 @@ class SqliteFile:
                 self._insert(batches)
                 return
             with self._transaction():
-                for start in range(0, len(batches), _INSERT_ROWS_MAX):
-                    self._insert(batches[start : start + _INSERT_ROWS_MAX])
+                self._insert_all(batches)
+
+    def sort(self, batches: list[Batch]) -> None:
+        """Stores the batches, which hold the records of all bundles, in their place, as `insert`."""
+        with self._errors("written"), self._transaction():
+            self._writer.execute(_DELETE_BUNDLES)
+            self._insert_all(batches)
 
     def fetch(self, stream: Stream, partition: int, offset: int) -> list[Batch]:
-        """The batch that holds `offset` and some that follow, unverified; from any thread."""
+        """The batch that holds `offset` and some that follow, unverified; from any thread. Records in bundles come in
+        batches of their own. Raises `BatchDamaged` for a bundle.
+        """
         with self._reader_lock, self._errors("read"):
             if self._reader is None:
                 raise LogClosed(f"the log {self.path} was closed")
-            wanted = named(stream, partition, offset, FETCH_BATCHES_MAX)
-            rows = self._reader.execute(FETCH, wanted).fetchall()
-        return [Batch(*row) for row in rows]
+            return fetched(self._reader, stream, partition, offset)
 
     def release(self, stream: Stream, partition: int, first_offset: int) -> bool:
         """Deletes some batches that lie wholly below `first_offset`; True if there may be more."""
@@ -172,6 +185,8 @@ class SqliteFile:
                 f"version reads up to {_FORMAT}). Install that version or a newer one."
             )
         self._writer.execute("PRAGMA journal_mode = WAL").fetchall()
+        if written < _FORMAT:
+            self._writer.execute(f"PRAGMA user_version = {_FORMAT}")
 
     def _set_up(self) -> None:
         self._writer.execute("PRAGMA synchronous = FULL")
@@ -200,7 +215,7 @@ class SqliteFile:
         bounds: dict[tuple[Stream, int], tuple[int, int]] = {}
         self._last_lsns = [0]
         place = (-1, -1)
-        while first := self._one(_FIRST_OF_NEXT_PARTITION, place):
+        while (first := self._one(_FIRST_OF_NEXT_PARTITION, place)) and first.stream != BUNDLES:
             place = first.stream, first.partition
             last = self._one(LAST_OF_PARTITION, place)
             if last is None or first.stream not in list(Stream):
@@ -215,6 +230,27 @@ class SqliteFile:
             bounds[stream, first.partition] = (first.first_offset, last.next_offset)
             self._last_lsns.append(last.last_lsn)
         return bounds
+
+    def _load_bundles(self) -> list[list[Run]]:
+        """Verifies all bundles, and moves the next offsets of `partitions` behind them."""
+        bundles = [Batch(*row) for row in self._writer.execute(ALL_BUNDLES)]
+        loaded = []
+        for batch in bundles:
+            try:
+                runs = unbundle(batch)
+            except BatchDamaged as damage:
+                raise LogCorrupt(str(damage), file=self.path) from None
+            for run in runs:
+                place = run.stream, run.partition
+                first, next_offset = self.partitions.get(place, (0, 0))
+                if run.first_offset != next_offset:
+                    raise LogCorrupt(
+                        "the record is missing", file=self.path, stream=place[0], partition=place[1], offset=next_offset
+                    )
+                self.partitions[place] = first, next_offset + len(run.payloads)
+            self._last_lsns.append(batch.last_lsn)
+            loaded.append(runs)
+        return loaded
 
     def _verify_lsn(self, known_lsn: int) -> int:
         counted = sum(next_offset for _, next_offset in self.partitions.values())
@@ -234,6 +270,10 @@ class SqliteFile:
     def _one(self, query: str, place: tuple[int, int]) -> Batch | None:
         row = self._writer.execute(query, place).fetchone()
         return None if row is None else Batch(*row)
+
+    def _insert_all(self, batches: list[Batch]) -> None:
+        for start in range(0, len(batches), _INSERT_ROWS_MAX):
+            self._insert(batches[start : start + _INSERT_ROWS_MAX])
 
     def _insert(self, batches: list[Batch]) -> None:
         rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(batches))
@@ -280,6 +320,22 @@ class SqliteFile:
             f"The log {self.path} cannot be {done}: {error}. Look at the free space, the permissions and the "
             "health of its disk, then start again; nothing acknowledged is lost."
         )
+
+
+def fetched(connection: sqlite3.Connection, stream: Stream, partition: int, offset: int) -> list[Batch]:
+    """As `SqliteFile.fetch`, by a connection that has no transaction."""
+    wanted = named(stream, partition, offset, FETCH_BATCHES_MAX)
+    connection.execute("BEGIN")  # a sort moves records from the one to the other
+    try:
+        rows = connection.execute(FETCH, wanted).fetchall()
+        bundles = [] if len(rows) == FETCH_BATCHES_MAX else connection.execute(ALL_BUNDLES).fetchall()
+    finally:
+        connection.execute("COMMIT")
+    batches = [batch for row in rows if (batch := Batch(*row)).next_offset > offset]
+    for row in bundles:
+        runs = unbundle(Batch(*row), (stream, partition))
+        batches += encode([parted(run, offset)[-1] for run in runs if run.first_offset + len(run.payloads) > offset], 1)
+    return batches
 
 
 def named(stream: Stream, partition: int, offset: int, count: int) -> dict[str, int]:

@@ -1,19 +1,20 @@
 """Reads the SQLite file of a log beside the engine that writes it, or of an engine that has ended.
 
-It takes no lock that the engine waits for: each look is one short statement, so checkpoints go on. It writes nothing.
+It takes no lock that the engine waits for: each look is a short transaction, so checkpoints go on. It writes nothing.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 from styx.log.base import LogCorrupt, LogFailed, LogTruncated, Record, Stream
 from styx.log.batch import Batch, BatchDamaged, decode
-from styx.log.sqlite_file import FETCH, FETCH_BATCHES_MAX, LAST_OF_PARTITION, named
+from styx.log.bundle import unbundle
+from styx.log.sqlite_file import ALL_BUNDLES, LAST_OF_PARTITION, fetched
 
 _FIRST = "SELECT min(first_offset) FROM batches WHERE stream = ? AND partition = ?"
 
@@ -39,11 +40,18 @@ class SqliteReader:
     def bounds(self, stream: Stream, partition: int) -> tuple[int, int]:
         """As `Log.bounds`."""
         place = (int(stream), partition)
-        last = self._rows(LAST_OF_PARTITION, place)
-        if not last:
-            return 0, 0
-        [(first,)] = self._rows(_FIRST, place)
-        return first, Batch(*last[0]).next_offset
+        with self._looking():
+            last = self._connection.execute(LAST_OF_PARTITION, place).fetchone()
+            first = self._connection.execute(_FIRST, place).fetchone()[0]
+            bundles = self._connection.execute(ALL_BUNDLES).fetchall()
+        next_offset = 0 if last is None else Batch(*last).next_offset
+        for row in bundles:
+            try:
+                runs = unbundle(Batch(*row), place)
+            except BatchDamaged as damage:
+                raise self._corrupt(str(damage), stream, partition, next_offset) from None
+            next_offset += sum(len(run.payloads) for run in runs)
+        return first or 0, next_offset
 
     def read(self, stream: Stream, partition: int, first_offset: int) -> Iterator[Record]:
         """As `Log.read`."""
@@ -60,10 +68,10 @@ class SqliteReader:
 
     def _read(self, stream: Stream, partition: int, offset: int, end: int) -> Iterator[Record]:
         while offset < end:
-            rows = self._rows(FETCH, named(stream, partition, offset, FETCH_BATCHES_MAX))
-            if not rows:
+            batches = self._fetched(stream, partition, offset)
+            if not batches:
                 raise self._gap(stream, partition, offset)
-            for batch in [Batch(*row) for row in rows]:
+            for batch in batches:
                 if not batch.first_offset <= offset < batch.next_offset:
                     raise self._gap(stream, partition, offset)
                 try:
@@ -82,10 +90,25 @@ class SqliteReader:
             return LogTruncated(f"{stream.name} partition {partition}: offset {offset} was released meanwhile.")
         return self._corrupt("the record is missing", stream, partition, offset)
 
-    def _rows(self, query: str, values: tuple[int, ...] | dict[str, int]) -> list[Any]:
+    def _fetched(self, stream: Stream, partition: int, offset: int) -> list[Batch]:
         try:
             with self._lock:
-                return self._connection.execute(query, values).fetchall()
+                return fetched(self._connection, stream, partition, offset)
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+        except BatchDamaged as damage:
+            raise self._corrupt(str(damage), stream, partition, offset) from None
+
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        """A transaction: what is read in it is of one moment."""
+        try:
+            with self._lock:
+                self._connection.execute("BEGIN")
+                try:
+                    yield
+                finally:
+                    self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._failed(error) from error
 

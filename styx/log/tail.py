@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from styx.log.base import LogOverloaded, LogTruncated, Stream
+from styx.native.interpreted import native
 
 _TIMESTAMP_END: Final = 2**63
 
@@ -46,6 +47,7 @@ class _Partition:
         self.payloads: list[bytes] = []
 
 
+@native(subclassed=True)
 class LogTail:
     """The part of a `Log` that is the same whatever makes the records durable: bounds and unflushed records.
     `records_max` and `bytes_max` limit the records that are not yet durable.

@@ -138,7 +138,7 @@ async def test_a_generation_waits_for_its_marker(monkeypatch: pytest.MonkeyPatch
     await client.close()
 
 
-def test_durable_waiters_run_in_order_and_once() -> None:
+async def test_durable_waiters_run_in_order_and_once() -> None:
     slow, seen = SlowLog(), list[int]()
     log = EngineLog(slow)
     for number in range(2):

@@ -17,8 +17,9 @@ from styx.messages import ReplyRecord, Request, decode_request
 from styx.model.changes import ChangeSource
 from styx.model.event_seen import EventLog
 from styx.model.freshness import Freshness
-from styx.model.function_spec import READ_FUNCTION
+from styx.model.function_spec import READ_FUNCTION, READ_ROWS_FUNCTION
 from styx.model.request import AppRouter, Placed, RequestMaker
+from styx.protocol.reads import READ_PHASE
 
 shelf = Operator("shelf")
 numbered = Operator("numbered", key_type=int)
@@ -85,6 +86,11 @@ async def unwritable(ctx: Context) -> Any:
 @shelf.register
 async def fail(ctx: Context, message: str) -> None:
     raise OutOfStock(message)
+
+
+@shelf.register(read_only=True)
+async def look(ctx: Context, width: int = 1, label: str = "none") -> str:
+    return f"{ctx.key} {width} {label}"
 
 
 numbered.register(key)
@@ -155,7 +161,9 @@ class FakeEngine:
         answering.add_done_callback(ended)
 
     def read(self, request: Placed, freshness: Freshness) -> Awaitable[ReplyRecord]:
-        raise AssertionError("reads outside the log have a real engine")
+        if self.error is not None:
+            raise self.error
+        return self._read(self.submit_request(request), freshness)
 
     def hold(self) -> None:
         """From now on requests wait for `release`."""
@@ -175,6 +183,12 @@ class FakeEngine:
     def metrics(self) -> str:
         return "engine_up 1\n"
 
+    async def _read(self, answering: Awaitable[ReplyRecord], freshness: Freshness) -> ReplyRecord:
+        """A read at the epoch that is asked for, or at the ninth one."""
+        record = await answering
+        epoch = 9 if freshness.at is None else freshness.at
+        return ReplyRecord(record.request_id, 0, 0, epoch, READ_PHASE, record.result, record.error)
+
     async def _answer(self, request: Request, waiting: asyncio.Future[None]) -> ReplyRecord:
         await waiting
         if self.outcome is not None:
@@ -192,7 +206,7 @@ class FakeEngine:
         if self.reply_error is not None:
             return b"", self.reply_error
         operator = self.app.operator(request.operator)
-        if request.function == READ_FUNCTION:
+        if request.function in (READ_FUNCTION, READ_ROWS_FUNCTION):
             nothing = ("aborted", "UnknownEntity", f"{operator.name}[{request.key!r}] has no state")
             return (b"", nothing) if self.state is None else (self.state, None)
         spec = operator.function(request.function)

@@ -13,7 +13,8 @@ from styx import Limits, RequestRejected
 from styx.errors import BadArguments
 from styx.gateway import body as reading
 from styx.gateway.app import Gateway
-from styx.gateway.body import NESTING_MAX, ArgumentReader, IncomingBody, split
+from styx.gateway.arguments import NESTING_MAX, ArgumentReader, split
+from styx.gateway.body import IncomingBody
 from styx.model.signature import ARGUMENTS_MAX, Signature
 from tests.gateway.asgi import exchange, post
 from tests.gateway.fake_engine import FakeEngine, Point, shelf

@@ -17,7 +17,7 @@ from styx import Limits, NotSent, OutcomeUnknown, RequestRejected
 from styx.cli.request_lines import RequestLines
 from styx.gateway.app import Gateway
 from styx.gateway.front import Entrance
-from styx.http.direct import DirectRequest
+from styx.http.direct_request import DirectRequest
 from styx.http.room import BODY_SECONDS_MAX, HttpLimits, Room
 from styx.messages import ReplyRecord
 from tests.gateway.fake_engine import FakeEngine, app
@@ -77,6 +77,41 @@ TAKEN: Final = {
     "own page": request(Origin="http://localhost", Sec_Fetch_Site="same-origin"),
     "shared page": request(Origin="https://shop.example", Sec_Fetch_Site="cross-site"),
     "another protocol": request(Connection="upgrade", Upgrade="h2c"),
+    "read outside the log of what may write": request(Styx_Freshness="latest"),
+    "read at an epoch of what may write": request(Styx_At="3"),
+    "call of what only reads": request("POST /v1/shelf/a/look", b"[3]"),
+    "read outside the log": request("POST /v1/shelf/a/look", b"[3]", Styx_Freshness="latest"),
+    "read at an epoch": request("POST /v1/shelf/a/look", b"[3]", Styx_At="3"),
+    "read of no freshness": request("POST /v1/shelf/a/look", b"[3]", Styx_Freshness="newest"),
+    "read of no epoch": request("POST /v1/shelf/a/look", b"[3]", Styx_At="x"),
+    "get": request("GET /v1/shelf/a/look", None, kind=None),
+    "get with arguments": request("GET /v1/shelf/a/look?width=3&label=two%20words", None, kind=None),
+    "get with an empty query": request("GET /v1/shelf/a/look?", None, kind=None),
+    "get with a bad argument": request("GET /v1/shelf/a/look?width=x", None, kind=None),
+    "get with an unknown argument": request("GET /v1/shelf/a/look?wide=3", None, kind=None),
+    "get with slashes in the query": request("GET /v1/shelf/a/look?label=/v1/x/y", None, kind=None),
+    "get outside the log": request("GET /v1/shelf/a/look?width=3", None, Styx_Freshness="strict"),
+    "get by a token": request("GET /v1/shelf/a/look", None, Styx_Epoch="3", Styx_Max_Staleness="0.5"),
+    "get of what may write": request("GET /v1/shelf/a/add", None),
+    "get of no operator": request("GET /v1/shelve/a/look", None),
+    "get of an empty key": request("GET /v1/shelf//look", None),
+    "get with a key of its own": request("GET /v1/shelf/a/look", None, Idempotency_Key="once"),
+    "get with a bad timeout": request("GET /v1/shelf/a/look", None, Styx_Timeout="0"),
+    "get, the last of its connection": request("GET /v1/shelf/a/look", None, Connection="close"),
+    "get by a shared page": request(
+        "GET /v1/shelf/a/look", None, kind=None, Origin="https://shop.example", Sec_Fetch_Site="cross-site"
+    ),
+    "read of an entity": request("GET /v1/shelf/a", None),
+    "read of an entity by a token": request("GET /v1/shelf/a", None, Styx_Epoch="3"),
+    "read of an entity outside the log": request("GET /v1/shelf/a", None, Styx_At="3"),
+    "read of an entity with a bad header": request("GET /v1/shelf/a", None, Styx_Freshness="latest", Styx_At="3"),
+    "read of an entity with a bad timeout": request("GET /v1/shelf/a", None, Styx_Timeout="0"),
+    "read of rows": request("GET /v1/shelf/a?rows=books&x=1", None),
+    "read of an empty key": request("GET /v1/shelf/", None),
+    "read of an encoded key": request("GET /v1/shelf/a%2Fb", None),
+    "read of a key that is no text": request("GET /v1/shelf/%ff", None),
+    "read of no number": request("GET /v1/numbered/x", None),
+    "read of no operator": request("GET /v1/shelve/a", None),
 }
 OTHERS: Final = {
     "HTTP/1.0": request(version="1.0"),
@@ -94,11 +129,20 @@ OTHERS: Final = {
     "cookie twice": twice("Cookie", "a=1", "b=2"),
     "query": request("POST /v1/shelf/a/add?x=1"),
     "fragment": request("POST /v1/shelf/a/add#x"),
-    "read outside the log": request(Styx_Freshness="latest"),
-    "read at an epoch": request(Styx_At="3"),
-    "read": request("GET /v1/shelf/a", None),
-    "get": request("GET /v1/shelf/a/add", None),
-    "head": request("HEAD /v1/shelf/a/add", None),
+    "head": request("HEAD /v1/shelf/a/look", None),
+    "head of an entity": request("HEAD /v1/shelf/a", None),
+    "get with a body": request("GET /v1/shelf/a/look", b"[3]"),
+    "get with an empty body": request("GET /v1/shelf/a", b""),
+    "get with a body in chunks": chunked(b"[3]", line="GET /v1/shelf/a/look"),
+    "get with a fragment": request("GET /v1/shelf/a/look#x", None),
+    "get with a header twice": twice("Cookie", "a=1", "b=2").replace(b"POST", b"GET"),
+    "get from a strange page": request(
+        "GET /v1/shelf/a/look", None, kind=None, Origin="https://strange.example", Sec_Fetch_Site="cross-site"
+    ),
+    "put": request("PUT /v1/shelf/a/add"),
+    "listing": request("GET /v1/shelf?x=/a/b", None),
+    "watch of a query": request("GET /v1/sql/watch", None),
+    "events of a name": request("GET /v1/events/a", None),
     "load": request("POST /v1/shelf", b""),
     "bad load": request("POST /v1/shelf", b"x"),
     "too deep": request("POST /v1/shelf/a/b/add"),
@@ -134,7 +178,7 @@ async def test_what_goes_by_asgi(name: str) -> None:
 
 
 @pytest.mark.parametrize("target", [b"/v1/shelf/\xe9/add", b"/v1/shelf/a/add?x", b"/v1/shelf/a/add#x", b"/v1/shelf/a"])
-async def test_what_is_no_path_of_a_call_is_not_taken(target: bytes) -> None:
+async def test_what_is_no_path_of_a_call_is_not_taken_of_a_post(target: bytes) -> None:
     connection, headers = Way(direct=True).peer.connection, [(b"host", b"localhost")]
     direct = Gateway(FakeEngine()).direct
     assert direct.takes(DirectRequest(connection, b"POST", b"/v1/shelf/a/add", headers, keep_alive=True))
@@ -170,7 +214,11 @@ _TEXT = st.text("abc/%2F~.-_?#é\x7f ", max_size=8)
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    names=st.lists(st.sampled_from(["shelf", "numbered", "a", "add", "echo", "key", "", "17"]) | _TEXT, max_size=4),
+    names=st.lists(
+        st.sampled_from(["shelf", "numbered", "a", "add", "echo", "key", "look", "look?width=2", "a?rows=x", "", "17"])
+        | _TEXT,
+        max_size=4,
+    ),
     body=st.binary(max_size=12) | st.sampled_from([b"", b"[1]", b'{"left":1}', b'{"a":[{}]}', b'["\\ud800"]']),
     headers=st.lists(
         st.tuples(
@@ -184,11 +232,15 @@ _TEXT = st.text("abc/%2F~.-_?#é\x7f ", max_size=8)
         ),
         max_size=3,
     ),
-    method=st.sampled_from(["POST", "POST", "POST", "GET", "PUT"]),
+    method=st.sampled_from(["POST", "POST", "POST", "GET", "GET", "PUT"]),
 )
 async def test_any_request(names: list[str], body: bytes, headers: list[tuple[str, str]], method: str) -> None:
     target = "/v1/" + "/".join(names)
-    lines = [f"{method} {target} HTTP/1.1", "Host: localhost", f"Content-Length: {len(body)}"]
+    lines = [f"{method} {target} HTTP/1.1", "Host: localhost"]
+    if method == "GET":
+        body = b""
+    else:
+        lines.append(f"Content-Length: {len(body)}")
     lines += [f"{name}: {value}" for name, value in headers]
     await both("\r\n".join([*lines, "", ""]).encode("latin-1") + body, request())
 
@@ -318,6 +370,36 @@ async def test_no_reply_in_time() -> None:
     assert ways[0].served() == ways[1].served()
 
 
+@pytest.mark.parametrize("name", ["get outside the log", "read of an entity outside the log", "read outside the log"])
+async def test_a_read_outside_the_log_that_does_not_end(name: str) -> None:
+    sent = ALL[name].replace(b"\r\n", b"\r\nStyx-Timeout: 0.001\r\n", 1)
+    ways = await held(sent)
+    for way in ways:
+        for _ in range(100):
+            if way.peer.wire.written:
+                break
+            await turns()
+        assert b"the read has not ended within 0.001 s; nothing was changed" in way.peer.wire.written
+        assert all(waiting.cancelled() for waiting in way.engine.held or ()), "the engine need not go on"
+        way.engine.release()
+        await turns()
+    assert ways[0].served() == ways[1].served()
+
+
+@pytest.mark.parametrize("name", ["get outside the log", "read of an entity outside the log", "read of an entity"])
+async def test_the_end_of_the_grace_period_while_a_read_waits(name: str) -> None:
+    ways = await held(ALL[name])
+    for way in ways:
+        for task in way.peer.state.tasks:
+            task.cancel(msg="the grace period is over")
+        await turns()
+        assert b"the gateway is shutting down" in way.peer.wire.written
+        assert not way.peer.state.tasks
+        way.engine.release()
+        await turns()
+    assert ways[0].served() == ways[1].served()
+
+
 async def test_the_wait_without_a_header() -> None:
     for way in await held(request(), seconds=0.001):
         for _ in range(100):
@@ -348,11 +430,12 @@ async def test_requests_in_flight_are_bounded() -> None:
     ids=lambda error: type(error).__name__,
 )
 @pytest.mark.parametrize("when", ["error", "outcome"])
-async def test_what_an_engine_raises(error: Exception, when: str) -> None:
+@pytest.mark.parametrize("name", ["committed", "get", "get outside the log", "read of an entity", "read at an epoch"])
+async def test_what_an_engine_raises(error: Exception, when: str, name: str) -> None:
     ways = Way(direct=True), Way(direct=False)
     for way in ways:
         setattr(way.engine, when, error)
-        await way.send(request())
+        await way.send(ALL[name])
         assert b"secret" not in way.peer.wire.written
     assert ways[0].served() == ways[1].served()
     assert ways[0].served().written

@@ -11,7 +11,7 @@ from styx.gateway.app import Gateway
 from styx.gateway.endpoint import CLIENT_GONE_STATUS
 from styx.gateway.front import Entrance, Front
 from styx.http.asgi import Application
-from styx.http.direct import DirectRequest
+from styx.http.direct_request import DirectRequest
 from styx.http.room import HttpLimits, Room
 from tests.gateway.fake_engine import FakeEngine
 from tests.http.wire import Peer, turns

@@ -131,6 +131,78 @@ def test_truncation_frees_whole_batches_in_bounded_steps(path: Path) -> None:
     database.close()
 
 
+@pytest.mark.parametrize("end", ["close", "crash"])
+def test_bundles_are_sorted_when_there_are_many(path: Path, end: str) -> None:
+    expected: dict[tuple[Stream, int], list[bytes]] = {}
+    counts = []
+    for start in range(0, 100, 20):
+        log = SqliteLog(path, bundled_bytes_max=2000)
+        for number in range(start, start + 20):
+            for stream, partition in ((Stream.REQUESTS, number % 7), (Stream.REPLIES, 0)):
+                log.append(stream, partition, log.bounds(stream, partition)[1], PAYLOADS[number])
+                expected.setdefault((stream, partition), []).append(PAYLOADS[number])
+            commit(log)
+            for (stream, partition), payloads in expected.items():
+                assert read(log, 0, stream, partition) == records(payloads)
+            counts.append(_n_bundles(path))
+        getattr(log, end)()
+    assert max(counts) > 20
+    assert counts.count(0) >= 2, "it was sorted"
+    log = SqliteLog(path)
+    for (stream, partition), payloads in expected.items():
+        assert read(log, 0, stream, partition) == records(payloads)
+        assert read(log, len(payloads) - 1, stream, partition) == records(payloads, len(payloads) - 1)
+    log.close()
+
+
+def _n_bundles(path: Path) -> int:
+    database = sqlite3.connect(path)
+    count: int = database.execute("SELECT count(*) FROM batches WHERE stream = 255").fetchone()[0]
+    database.close()
+    return count
+
+
+def test_a_large_commit_is_sorted_at_once(path: Path) -> None:
+    log = SqliteLog(path, bundled_bytes_max=2000)
+    fill(log, [b"small"])
+    fill(log, [bytes(3000)])
+    assert _n_bundles(path) == 0
+    assert read(log) == records([b"small", bytes(3000)])
+    log.close()
+
+
+def test_truncation_sorts_what_it_releases(path: Path) -> None:
+    log = SqliteLog(path)
+    fill(log, PAYLOADS[:50])
+    log.truncate(Stream.REQUESTS, 0, 30)
+    # The writer releases after the first of these commits, so before the second.
+    fill(log, [b"other"], Stream.REPLIES, 3)
+    fill(log, [b"another"], Stream.REPLIES, 3)
+    fill(log, PAYLOADS[50:])
+    assert read(log, 30) == records(PAYLOADS, 30)
+    log.truncate(Stream.REQUESTS, 0, 60)
+    log.truncate(Stream.REPLIES, 3, 2)
+    log.close()
+    log = SqliteLog(path)
+    assert log.bounds(Stream.REQUESTS, 0) == (60, 100)
+    assert log.bounds(Stream.REPLIES, 3) == (1, 2), "the last record of a partition stays"
+    assert read(log, 60) == records(PAYLOADS, 60)
+    assert read(log, 1, Stream.REPLIES, 3) == records([b"other", b"another"], 1)
+    log.close()
+
+
+def test_a_log_of_the_format_before_gets_bundles(path: Path) -> None:
+    _insert_batches(path, 5)
+    _alter(path, "PRAGMA user_version = 1")
+    log = SqliteLog(path)
+    fill(log, [b"new"])
+    assert [record.payload for record in log.read(Stream.REQUESTS, 0, 0)] == [b"x"] * 5 + [b"new"]
+    log.close()
+    database = sqlite3.connect(path)
+    assert database.execute("PRAGMA user_version").fetchone() == (2,)
+    database.close()
+
+
 def _insert_batches(path: Path, n_batches: int) -> None:
     file = SqliteFile(path, 0)
     file.insert(encode([Run(Stream.REQUESTS, 0, offset, [0], [b"x"]) for offset in range(n_batches)], 1))
@@ -199,7 +271,7 @@ def test_a_log_without_its_mark_goes_on_and_gets_a_new_one(path: Path) -> None:
 
 
 def test_a_reader_overtaken_by_truncation_says_so(path: Path) -> None:
-    log = SqliteLog(path)
+    log = SqliteLog(path, bundled_bytes_max=0)
     for payload in PAYLOADS:
         log.append(Stream.REQUESTS, 0, 0, payload)
         commit(log)

@@ -1,4 +1,7 @@
-"""Damage to the log's files is noticed: at opening or when the damaged record is read, never passed over in silence."""
+"""Damage to the log's files is noticed: at opening or when the damaged record is read, never passed over in silence.
+
+Records stand in batches by partition or in bundles by commit; `sorted_at_once` is a log without bundles.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import pytest
 
 from styx.log.base import LogCorrupt, Record, Stream
 from styx.log.sqlite import SqliteLog
+from styx.log.sqlite_reader import SqliteReader
 from tests.log.durable import fill, read, records
 
 N_COMMITS = 6
@@ -22,19 +26,31 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def closed(path: Path) -> Path:
-    _write(path).close()
+    _write(path, sorted_at_once=True).close()
     return path
 
 
 @pytest.fixture
-def abandoned(path: Path) -> Path:
-    """A log whose records are in the write-ahead log only."""
-    _write(path).crash()
+def bundled(path: Path) -> Path:
+    _write(path, sorted_at_once=False).close()
     return path
 
 
-def _write(path: Path) -> SqliteLog:
-    log = SqliteLog(path)
+@pytest.fixture(params=[True, False], ids=["batches", "bundles"])
+def either(request: pytest.FixtureRequest, path: Path) -> Path:
+    _write(path, sorted_at_once=request.param).close()
+    return path
+
+
+@pytest.fixture(params=[True, False], ids=["batches", "bundles"])
+def abandoned(request: pytest.FixtureRequest, path: Path) -> Path:
+    """A log whose records are in the write-ahead log only."""
+    _write(path, sorted_at_once=request.param).crash()
+    return path
+
+
+def _write(path: Path, sorted_at_once: bool) -> SqliteLog:
+    log = SqliteLog(path, bundled_bytes_max=0) if sorted_at_once else SqliteLog(path)
     for commit in range(N_COMMITS):
         fill(log, PAYLOADS[8 * commit : 8 * commit + 8])
     return log
@@ -89,7 +105,7 @@ def test_a_deleted_first_batch_is_a_truncation_that_nobody_asked_for(closed: Pat
 
 @pytest.mark.parametrize("keep_mark", [True, False])
 def test_a_deleted_last_batch_is_a_loss(closed: Path, keep_mark: bool) -> None:
-    log = SqliteLog(closed)
+    log = SqliteLog(closed, bundled_bytes_max=0)
     fill(log, [b"other"], Stream.REPLIES, 1)
     log.close()
     if not keep_mark:
@@ -111,12 +127,59 @@ def test_an_unknown_stream_is_noticed(closed: Path) -> None:
         SqliteLog(closed)
 
 
+def test_damage_in_a_bundle_is_noticed_at_opening(bundled: Path) -> None:
+    flip(bundled, bundled.read_bytes().index(PAYLOADS[19]))
+    with pytest.raises(LogCorrupt, match="the commit with the records 17 to 24 of all partitions does not match"):
+        SqliteLog(bundled)
+
+
+def test_damage_in_a_bundle_is_noticed_beside_the_writer(bundled: Path) -> None:
+    log = SqliteLog(bundled)
+    log.crash()
+    flip(bundled, bundled.read_bytes().index(PAYLOADS[19]))
+    reader = SqliteReader(bundled)
+    with pytest.raises(LogCorrupt, match="the commit with the records 17 to 24"):
+        reader.bounds(Stream.REQUESTS, 0)
+    reader.close()
+
+
+def test_a_deleted_first_bundle_is_a_gap(bundled: Path) -> None:
+    _alter(bundled, "DELETE FROM batches WHERE first_offset = 0")
+    with pytest.raises(LogCorrupt, match="REQUESTS partition 0, offset 0: the record is missing"):
+        SqliteLog(bundled)
+
+
+def test_a_deleted_bundle_in_the_middle_is_a_gap(bundled: Path) -> None:
+    _alter(bundled, "DELETE FROM batches WHERE first_offset = 16")
+    with pytest.raises(LogCorrupt, match="offset 16: the record is missing"):
+        SqliteLog(bundled)
+
+
+@pytest.mark.parametrize("keep_mark", [True, False])
+def test_a_deleted_last_bundle_is_a_loss(bundled: Path, keep_mark: bool) -> None:
+    """Without the mark nothing says that it was there, as with the last commit of a log of batches."""
+    if not keep_mark:
+        bundled.with_suffix(".mark").unlink()
+    _alter(bundled, "DELETE FROM batches WHERE first_offset = 40")
+    if keep_mark:
+        with pytest.raises(LogCorrupt, match="8 acknowledged records at its end are missing"):
+            SqliteLog(bundled)
+    else:
+        assert open_and_read(bundled) == records(PAYLOADS[:40])
+
+
+def test_a_bundle_moved_to_another_place_is_noticed(bundled: Path) -> None:
+    _alter(bundled, "UPDATE batches SET first_offset = 17 WHERE first_offset = 16")
+    with pytest.raises(LogCorrupt, match="the commit with the records 17 to 24"):
+        SqliteLog(bundled)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.7, 0.99])
-def test_a_cut_file_is_noticed(closed: Path, share: float) -> None:
-    data = closed.read_bytes()
-    closed.write_bytes(data[: int(share * len(data))])
+def test_a_cut_file_is_noticed(either: Path, share: float) -> None:
+    data = either.read_bytes()
+    either.write_bytes(data[: int(share * len(data))])
     with pytest.raises(LogCorrupt):
-        open_and_read(closed)
+        open_and_read(either)
 
 
 def test_something_else_in_place_of_the_file_is_noticed(closed: Path) -> None:

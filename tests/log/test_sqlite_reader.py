@@ -14,8 +14,9 @@ from styx.log.sqlite_reader import SqliteReader
 from styx.testing.patience import PATIENCE_SECONDS
 
 
-def filled(path: Path, records: int = 500) -> SqliteLog:
-    log = SqliteLog(path)
+def filled(path: Path, records: int = 500, bundled_bytes_max: int = 0) -> SqliteLog:
+    """By default without bundles."""
+    log = SqliteLog(path, bundled_bytes_max=bundled_bytes_max)
     for number in range(records):
         log.append(Stream.REQUESTS, number % 3, number, b"%d" % number * (number % 7))
         if number % 50 == 49:
@@ -32,8 +33,9 @@ def make_durable(log: SqliteLog) -> None:
         time.sleep(0.001)
 
 
-def test_beside_the_writer_and_after_its_end(tmp_path: Path) -> None:
-    log = filled(tmp_path / "log.db")
+@pytest.mark.parametrize("bundled_bytes_max", [0, 5000, 1_000_000])
+def test_beside_the_writer_and_after_its_end(tmp_path: Path, bundled_bytes_max: int) -> None:
+    log = filled(tmp_path / "log.db", bundled_bytes_max=bundled_bytes_max)
     expected = [list(log.read(Stream.REQUESTS, partition, 0)) for partition in range(3)]
     reader = SqliteReader(tmp_path / "log.db")
     assert [list(reader.read(Stream.REQUESTS, partition, 0)) for partition in range(3)] == expected

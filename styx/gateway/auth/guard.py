@@ -23,7 +23,8 @@ from styx.gateway.auth.policy import PUBLISH, SEE, Policy, action_of
 from styx.gateway.door import OnRefusal, refuse, refused
 from styx.gateway.origin import HEALTH_PATHS, Refusal
 from styx.http.asgi import Application, Receive, Scope, Send
-from styx.http.direct import Direct, DirectRequest
+from styx.http.direct import Direct
+from styx.http.direct_request import DirectRequest
 
 if TYPE_CHECKING:
     from styx.gateway.auth.tokens import Tokens
