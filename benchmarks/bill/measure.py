@@ -27,7 +27,7 @@ KINDS: Final = ("µs", "wake-ups", "system calls", "bytes", "Python calls", "bro
 the cluster; requests those that it sends to the broker, fetches included.
 """
 _OF_CALLS: Final = {
-    "broker requests": ("conn.py:AIOKafkaConnection.send",),
+    "broker requests": ("conn.py:AIOKafkaConnection.send", "exchanges.py:Exchanges.ask"),
     "fetches": ("wire.py:Fetch.prepare",),
     "frames": ("connection.py:Connection.send",),
 }
@@ -158,5 +158,7 @@ def _grown(before: Calls, after: Calls) -> Calls:
 
 
 def _sum(processes: Sequence[Calls]) -> dict[str, float]:
-    of = {kind: sum(calls.get(name, 0) for calls in processes for name in names) for kind, names in _OF_CALLS.items()}
-    return {"Python calls": sum(sum(calls.values()) for calls in processes)} | of
+    counts = {"Python calls": float(sum(sum(calls.values()) for calls in processes))}
+    for kind, names in _OF_CALLS.items():
+        counts[kind] = sum(calls.get(name, 0) for calls in processes for name in names)
+    return counts

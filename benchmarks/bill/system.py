@@ -27,7 +27,7 @@ class Used(NamedTuple):
     cpu_ns: int
     wakeups: int
 
-    def __sub__(self, other: Used) -> Used:  # type: ignore[override]
+    def __sub__(self, other: Used) -> Used:
         return Used(self.cpu_ns - other.cpu_ns, self.wakeups - other.wakeups)
 
 
