@@ -51,8 +51,9 @@ class ClusterOptions:
     """`app` is MODULE:APP, `name` the name in its topics, and `kafka` HOST:PORT.
 
     `store` is a prefix in the bucket `styx` at `s3_endpoint`, or a file:// URL if there is none. Logs of the processes
-    go into `directory`. `worker_module` and `coordinator_module` run instead of the command line's processes. `auto`:
-    the coordinator gets no number of workers. `keep_log`: nothing of the log is released. Times are in seconds.
+    go into `directory`. `worker_module`, `coordinator_module` and `gateway_module` run instead of the command line's
+    processes. `auto`: the coordinator gets no number of workers. `keep_log`: nothing of the log is released. Times are
+    in seconds.
     """
 
     app: str
@@ -74,6 +75,7 @@ class ClusterOptions:
     keep_log: bool = True
     worker_module: str = "styx"
     coordinator_module: str = "styx"
+    gateway_module: str = "styx"
     secret: str = field(default_factory=lambda: secrets.token_hex(32))
 
 
@@ -314,7 +316,12 @@ class ClusterUnderTest:
         options = self.options
         self._started += 1
         name = f"{self._started:03d}-{role}"
-        module = {"worker": options.worker_module, "coordinator": options.coordinator_module}.get(role, "styx")
+        modules_of = {
+            "worker": options.worker_module,
+            "coordinator": options.coordinator_module,
+            "gateway": options.gateway_module,
+        }
+        module = modules_of.get(role, "styx")
         return await ChildProcess.start(name, ["-m", module, role, *arguments], self._environment(), options.directory)
 
     def _environment(self) -> dict[str, str]:

@@ -26,10 +26,11 @@ from aiokafka.structs import TopicPartition
 
 from styx.errors import ConfigurationError
 from styx.kafka.address import PASSWORD_VARIABLE, USERNAME_VARIABLE, KafkaAddress
+from styx.kafka.exchanges import Exchanges
 from styx.transport.socket_options import set_socket_options
 
 REQUEST_SECONDS: Final = 15.0
-"""One exchange with a broker; its connection is given up after this."""
+"""One exchange with a broker; its connection is given up a few seconds after this."""
 RETRY_SECONDS: Final = 0.1
 """Between two attempts after a temporary error."""
 CLOSE_SECONDS_MAX: Final = 2.0
@@ -82,6 +83,7 @@ class MendedClient(AIOKafkaClient):  # type: ignore[misc] # aiokafka has no type
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        self.exchanges: dict[tuple[Any, ConnectionGroup], Exchanges] = {}
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(_repeated)
 
@@ -104,7 +106,10 @@ class MendedClient(AIOKafkaClient):  # type: ignore[misc] # aiokafka has no type
             connection.close(reason=CloseReason.CONNECTION_BROKEN)
             return None
         if connection is not known:
-            set_socket_options(writer.transport.get_extra_info("socket"))
+            taken = self.exchanges.get((node_id, group))
+            if taken is None or not taken.of(connection):  # else whoever has waited for the connection, too, was faster
+                set_socket_options(writer.transport.get_extra_info("socket"))
+                self.exchanges[node_id, group] = Exchanges(connection, REQUEST_SECONDS)
         return connection
 
 
@@ -120,6 +125,8 @@ class KafkaSession:
             retry_backoff_ms=int(RETRY_SECONDS * 1000),
         )
         self._connecting: set[asyncio.Task[Any]] = set()
+        self._leaders: dict[tuple[str, int], int | None] = {}
+        self._client.cluster.add_listener(lambda _: self._leaders.clear())
 
     async def open(self, topics: Iterable[str] = ()) -> None:
         """Connects, and learns the leaders of the partitions of `topics`. `close` has to follow, even if this raises.
@@ -159,8 +166,11 @@ class KafkaSession:
 
     def leader(self, topic: str, partition: int) -> int | None:
         """The broker that leads a partition, None without one; `refresh` may find one."""
-        node: int | None = self._client.cluster.leader_for_partition(TopicPartition(topic, partition))
-        return None if node == _UNKNOWN_LEADER else node
+        place, leaders = (topic, partition), self._leaders
+        if place not in leaders:
+            node = self._client.cluster.leader_for_partition(TopicPartition(topic, partition))
+            leaders[place] = None if node == _UNKNOWN_LEADER else node
+        return leaders[place]
 
     async def send(self, node: int, request: Any, *, apart: bool = False) -> Any:
         """The broker's answer. `apart` takes a second connection, whose requests do not wait for those on the first.
@@ -169,12 +179,13 @@ class KafkaSession:
         """
         group = ConnectionGroup.COORDINATION if apart else ConnectionGroup.DEFAULT
         try:
-            connection = self._client._conns.get((node, group))
-            connected = connection is not None and connection.connected()
-            # Usually it is, which saves a task.
-            if not connected and not await self._to_its_end(self._client.ready(node, group=group)):
-                raise ConnectionError(f"{self}, broker {node} cannot be reached")
-            return await self._client.send(node, request, group=group)
+            exchanges = self._client.exchanges.get((node, group))
+            # Usually it is connected, which saves a task.
+            if exchanges is None or not exchanges.open:
+                if not await self._to_its_end(self._client.ready(node, group=group)):
+                    raise ConnectionError(f"{self}, broker {node} cannot be reached")
+                exchanges = self._client.exchanges[node, group]
+            return await exchanges.ask(request)
         except KafkaError as error:
             raise ConnectionError(f"{self}, broker {node}: {error}") from None
 

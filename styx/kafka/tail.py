@@ -18,9 +18,10 @@ from typing import Final
 from styx.errors import EngineFailed
 from styx.kafka.address import KafkaAddress
 from styx.kafka.errors import OFFSET_OUT_OF_RANGE
+from styx.kafka.fetch_session import FetchSession
 from styx.kafka.offsets import END, FIRST, check, list_offsets
 from styx.kafka.session import RETRY_SECONDS, KafkaSession
-from styx.kafka.wire import Chunk, Damaged, chunks_of, fetch_request
+from styx.kafka.wire import Chunk, Damaged, chunks_of
 from styx.log.base import Arrival, LogCorrupt, LogTruncated, Stream
 
 FETCH_BYTES_MAX: Final = 1024 * 1024
@@ -73,6 +74,7 @@ class Tail(ABC):
         self._ends: dict[int, int] = {}
         self._paused: set[int] = set()
         self._polls: dict[int, asyncio.Task[None]] = {}
+        self._fetching: dict[int, FetchSession] = {}
         self._second_connection = False
         self._away_since_s: dict[int, float] = {}
         self._turn_s = 0.0
@@ -172,14 +174,23 @@ class Tail(ABC):
         session = self._session
         if leader == _NOBODY:
             raise ConnectionError(f"{session}: {self._topic} has partitions without a leader")
-        request = fetch_request(
+        fetching = self._fetching.get(leader)
+        if fetching is None:
+            fetching = self._fetching[leader] = FetchSession()
+        request = fetching.fetch(
             self._topic,
             wanted,
             wait_ms=WAIT_PAUSED_MS if self._paused else WAIT_MS,
             bytes_max=FETCH_BYTES_MAX,
             partition_bytes_max=self._partition_bytes_max,
         )
-        answer = await session.send(leader, request, apart=self._second_connection)
+        try:
+            answer = await session.send(leader, request, apart=self._second_connection)
+        except BaseException:
+            fetching.drop()
+            raise
+        if not fetching.took(answer):
+            return
         refused, came = [], {}
         for partition, chunk in chunks_of(answer).items():
             # Meanwhile paused, or fetched from the next leader.

@@ -26,6 +26,7 @@ FETCH_VERSION: Final = 10
 PRODUCE_VERSION: Final = 7
 
 _REQUEST_HEADER: Final = Struct(">hhih")  # API key, version, correlation id, length of the client's id
+_MESSAGE: Final = Struct(">ihhih")  # bytes that follow, and the same
 _FETCH: Final = Struct(">iiiibiii")  # replica, wait, bytes at least and at most, isolation, session, its epoch, topics
 _FETCHED_PARTITION: Final = Struct(">iiqqi")  # partition, leader's epoch, offset, log's start, bytes at most
 _FETCH_ANSWER: Final = Struct(">ihii")  # throttled, error, session, topics
@@ -34,6 +35,7 @@ _ABORTED_BYTES: Final = 16
 _PRODUCE: Final = Struct(">hii")  # replicas that acknowledge, timeout, topics
 _PRODUCED_PARTITION: Final = Struct(">ihqqq")  # partition, error, offset, time, log's start
 _READ_UNCOMMITTED: Final = 0
+_NO_SESSION: Final = -1
 _CONTROL: Final = Struct(">hh")  # version, type
 _COMMITTED: Final = 1
 _SHORT: Final = Struct(">h")
@@ -57,16 +59,27 @@ class _Bytes:
         return self._data
 
 
-class _Encoded(_Bytes):
-    """A request's body, as aiokafka's connection wants it."""
+class Encoded(_Bytes):
+    """A request's body, as aiokafka's connection wants it, and as a whole message."""
 
     __slots__ = ("RESPONSE_TYPE", "_key", "_version")
 
-    def __init__(self, key: int, version: int, answer: type[Any], data: bytes) -> None:
+    def __init__(self, key: int, version: int, answer: type[Fetched] | type[Produced], data: bytes) -> None:
         super().__init__(data)
         self._key = key
         self._version = version
         self.RESPONSE_TYPE = answer
+
+    def message(self, correlation_id: int, client_id: str) -> bytes:
+        """All bytes of the request, from the number of those that follow on."""
+        client, data = client_id.encode(), self._data
+        n_bytes = _REQUEST_HEADER.size + len(client) + len(data)
+        head = _MESSAGE.pack(n_bytes, self._key, self._version, correlation_id, len(client))
+        return b"".join((head, client, data))
+
+    def answer(self, frame: bytes) -> Fetched | Produced:
+        """The answer in a frame, whose correlation id is checked already."""
+        return self.RESPONSE_TYPE.read(frame, _INT.size)
 
     def build_request_header(self, *, correlation_id: int, client_id: str) -> _Bytes:
         client = client_id.encode()
@@ -76,16 +89,31 @@ class _Encoded(_Bytes):
         return _Header(*_INT.unpack(answer.read(_INT.size)))
 
 
+def number_of(frame: bytes) -> int:
+    """The correlation id of an answer."""
+    number: int
+    (number,) = _INT.unpack_from(frame)
+    return number
+
+
 class Fetched(NamedTuple):
-    """By topic: for each partition its number, an error code, its end, and what came."""
+    """By topic: for each partition its number, an error code, its end, and what came. `code` is an error of all,
+    `session` the broker's number for the fetch session, 0 without one.
+    """
 
     topics: list[tuple[str, list[tuple[int, int, int, bytes]]]]
+    code: int = 0
+    session: int = 0
 
     @classmethod
     def decode(cls, answer: BytesIO) -> Fetched:
-        data = answer.read()
-        *_, count = _FETCH_ANSWER.unpack_from(data)
-        return cls(_topics(data, _FETCH_ANSWER.size, count, _fetched_partition))
+        return cls.read(answer.read(), 0)
+
+    @classmethod
+    def read(cls, data: bytes, at: int) -> Fetched:
+        """Reads an answer's body, which begins at `at`."""
+        _, code, session, count = _FETCH_ANSWER.unpack_from(data, at)
+        return cls(_topics(data, at + _FETCH_ANSWER.size, count, _fetched_partition), code, session)
 
 
 class Produced(NamedTuple):
@@ -95,28 +123,43 @@ class Produced(NamedTuple):
 
     @classmethod
     def decode(cls, answer: BytesIO) -> Produced:
-        data = answer.read()
-        (count,) = _INT.unpack_from(data)
-        return cls(_topics(data, _INT.size, count, _produced_partition))
+        return cls.read(answer.read(), 0)
+
+    @classmethod
+    def read(cls, data: bytes, at: int) -> Produced:
+        """Reads an answer's body, which begins at `at`."""
+        (count,) = _INT.unpack_from(data, at)
+        return cls(_topics(data, at + _INT.size, count, _produced_partition))
 
 
 class Fetch(FetchRequest):  # type: ignore[misc] # aiokafka has no types
-    """Like aiokafka's. The reply is `Fetched`, or aiokafka's response, whose entries end with the same fields."""
+    """Like aiokafka's. The reply is `Fetched`, or aiokafka's response, whose entries end with the same fields.
+
+    `session` is the fetch session: its number, its epoch and the partitions of the topic that it is to forget.
+    """
+
+    session: tuple[int, int, list[int]] = (0, _NO_SESSION, [])
 
     def prepare(self, versions: dict[int, tuple[int, int]]) -> Any:
         low, high = versions.get(self.API_KEY, (0, 0))
         if not low <= FETCH_VERSION <= high:
             return super().prepare(versions)
-        head = (-1, self._max_wait_ms, self._min_bytes, self._max_bytes, self._isolation_level, 0, -1)
-        parts = [_FETCH.pack(*head, len(self._topics))]
-        for topic, partitions in self._topics:
+        head = (-1, self._max_wait_ms, self._min_bytes, self._max_bytes, self._isolation_level)
+        session, epoch, left = self.session
+        topics = [(topic, partitions) for topic, partitions in self._topics if partitions or epoch == _NO_SESSION]
+        parts = [_FETCH.pack(*head, session, epoch, len(topics))]
+        for topic, partitions in topics:
             parts += _counted(topic), _INT.pack(len(partitions))
             parts += [
                 _FETCHED_PARTITION.pack(partition, -1, offset, -1, bytes_max)
                 for partition, offset, bytes_max in partitions
             ]
-        parts.append(_INT.pack(0))  # nothing to forget: there is no session
-        return _Encoded(self.API_KEY, FETCH_VERSION, Fetched, b"".join(parts))
+        if left:
+            ((topic, _),) = self._topics
+            parts += _INT.pack(1), _counted(topic), Struct(f">{1 + len(left)}i").pack(len(left), *left)
+        else:
+            parts.append(_INT.pack(0))
+        return Encoded(self.API_KEY, FETCH_VERSION, Fetched, b"".join(parts))
 
 
 class Produce(ProduceRequest):  # type: ignore[misc] # as above
@@ -135,7 +178,7 @@ class Produce(ProduceRequest):  # type: ignore[misc] # as above
             parts += _counted(topic), _INT.pack(len(partitions))
             for partition, batch in partitions:
                 parts += _TWO_INTS.pack(partition, len(batch)), batch
-        return _Encoded(self.API_KEY, PRODUCE_VERSION, Produced, b"".join(parts))
+        return Encoded(self.API_KEY, PRODUCE_VERSION, Produced, b"".join(parts))
 
 
 def _counted(text: str) -> bytes:
