@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import IO, Any, Final
 from uuid import UUID
 
 import msgspec
 import pyarrow as pa
 
-from styx.query.arrow import holds_json
+from styx.query.arrow import DECIMAL_DIGITS, holds_json
 from styx.query.export import csv_text, csv_value
 from styx.query.fields import json_of
 from styx.query.relations import distinct
+from styx.query.service import QueryFailed
 
 _NULL: Final = "NULL"
+_ONE_LINE: Final = bytes.maketrans(b"\r\n", b"  ")
+_EXACT: Final = Context(prec=2 * DECIMAL_DIGITS)
+"""Python's own context would round to 28 digits."""
 
 Result = tuple[pa.Schema, Iterator[pa.RecordBatch]]
 
@@ -70,12 +74,22 @@ FORMATS: Final[dict[str, Callable[[Result, IO[bytes]], None]]] = {
 
 def rows_of(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[Sequence[Any]]:
     """The rows as values: a Decimal of a column without digits behind the point is an int, others have no zeros at the
-    end.
+    end. Raises `QueryFailed` for a time that Python does not have.
     """
     converts = [_converter(each) for each in schema]
     for batch in batches:
-        columns = [map(convert, column.to_pylist()) for convert, column in zip(converts, batch.columns, strict=True)]
-        yield from zip(*columns, strict=True)
+        values = [_values(field.name, column) for field, column in zip(schema, batch.columns, strict=True)]
+        yield from zip(*(map(convert, column) for convert, column in zip(converts, values, strict=True)), strict=True)
+
+
+def _values(name: str, column: pa.Array) -> list[Any]:
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):
+        raise QueryFailed(
+            f"column {name!r} has a time before the year 1 or after 9999, or with nanoseconds: cast it to VARCHAR"
+        ) from None
+    return values
 
 
 def _converter(field: pa.Field) -> Callable[[Any], Any]:
@@ -93,20 +107,41 @@ def _whole(value: Decimal | None) -> int | None:
 def _shortened(value: Decimal | None) -> Decimal | None:
     if value is None:
         return None
-    short = value.normalize()
-    return short.quantize(Decimal(1)) if short.as_tuple().exponent > 0 else short  # type: ignore[operator]  # finite
+    short = value.normalize(_EXACT)
+    whole = short.as_tuple().exponent > 0  # type: ignore[operator]  # finite
+    return short.quantize(Decimal(1), context=_EXACT) if whole else short
 
 
-def _raw(value: str | None) -> msgspec.Raw | None:
-    return None if value is None else msgspec.Raw(value.encode())
+def _raw(value: str | None) -> msgspec.Raw | str | None:
+    """JSON on one line. DuckDB takes more for JSON, such as NaN: that is text."""
+    if value is None:
+        return None
+    try:
+        raw = msgspec.json.decode(value, type=msgspec.Raw)
+    except msgspec.DecodeError:
+        return value
+    return msgspec.Raw(bytes(raw).translate(_ONE_LINE))
 
 
-_OWN: Final = (type(None), bool, int, float, str, bytes, Decimal, datetime, UUID, list, dict)
+_OWN: Final = (type(None), bool, int, float, str, bytes, Decimal, datetime, UUID)
 
 
 def _plain(value: Any) -> Any:
-    """Types of SQL that JSON does not have, such as intervals, are text."""
+    """Types of SQL that JSON does not have are text; an interval is a duration of ISO 8601, such as P1M2DT3.5S."""
+    if isinstance(value, pa.MonthDayNano):
+        return _duration(value)
+    if isinstance(value, list | tuple):  # a map is a list of pairs
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
     return value if isinstance(value, _OWN) else str(value)
+
+
+def _duration(value: pa.MonthDayNano) -> str:
+    days = "".join(f"{number}{unit}" for number, unit in ((value.months, "M"), (value.days, "D")) if number)
+    if not value.nanoseconds:
+        return f"P{days or '0D'}"
+    return f"P{days}T{Decimal(value.nanoseconds).scaleb(-9).normalize():f}S"
 
 
 def csv_cell(value: Any) -> str:

@@ -19,6 +19,7 @@ from typing import IO, Any, Final, NamedTuple
 import duckdb
 import msgspec
 import pyarrow as pa
+from duckdb.sqltypes import DuckDBPyType
 
 from styx.query.arrow import arrow_schema, ipc_stream, marked
 from styx.query.fields import JSON, Field
@@ -48,6 +49,8 @@ _CONFIG: Final[dict[str, Any]] = {
 _PARSE: Final = "SELECT json_serialize_sql($1)"
 _INCOMING: Final = "styx incoming"
 """No table has this name, which holds a blank."""
+_ARROWLESS: Final = frozenset({"uhugeint", "bit", "bignum", "time with time zone", "variant", "geometry"})
+"""Types that Arrow has only as bytes, as a smaller number, or without their zone."""
 _LOCKS: Final = ("SET TimeZone = 'UTC'", "SET allow_community_extensions = false", "SET enable_external_access = false")
 
 
@@ -196,7 +199,7 @@ def _answered(
     yield BEGINS, b""
     _limit_time(header.seconds)
     values = [None] * len(parameters) if header.describe else header.parameters
-    relation = connection.sql(header.sql, params=values)
+    relation = _carried(connection.sql(header.sql, params=values))
     reader = (relation.limit(0) if header.describe else relation).to_arrow_reader(RESULT_ROWS)
     schema = marked(reader.schema, [str(each) for each in relation.types])
     if header.describe:
@@ -206,6 +209,25 @@ def _answered(
         for part in _parts(pa.RecordBatch.from_arrays(batch.columns, schema=schema)):
             yield ROWS, ipc_stream(schema, part)
     yield END, b""
+
+
+def _carried(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """The result, with its columns of types that Arrow lacks as text."""
+    lacking = [_is_arrowless(each) for each in relation.types]
+    if not any(lacking):
+        return relation
+    columns = [
+        f"#{at}{'::VARCHAR' if lacks else ''} AS {quoted(name)}"
+        for at, (lacks, name) in enumerate(zip(lacking, relation.columns, strict=True), start=1)
+    ]
+    return relation.project(", ".join(columns))
+
+
+def _is_arrowless(kind: DuckDBPyType) -> bool:
+    if kind.id in _ARROWLESS:
+        return True
+    nested = kind.children if kind.id in ("list", "array", "struct", "map", "union") else []
+    return any(_is_arrowless(each) for _, each in nested if isinstance(each, DuckDBPyType))
 
 
 def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:

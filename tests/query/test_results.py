@@ -10,9 +10,11 @@ from typing import IO, Any
 
 import msgspec
 import pyarrow as pa
+import pytest
 
 from styx.query.arrow import marked
-from styx.query.results import Result, write_arrow, write_csv, write_json, write_table
+from styx.query.results import Result, rows_of, write_arrow, write_csv, write_json, write_table
+from styx.query.service import QueryFailed
 
 COLUMNS: dict[str, pa.Array] = {
     "name": pa.array(["a", "", None]),
@@ -102,3 +104,49 @@ def test_without_rows() -> None:
         file = io.BytesIO()
         write((pa.schema([("a", pa.int64())]), iter([])), file)
         assert file.getvalue() == text
+
+
+def shown(array: pa.Array, sql_type: str = "VARCHAR") -> Any:
+    """The first value of a column, as JSON has it."""
+    schema = marked(pa.schema([("x", array.type)]), [sql_type])
+    file = io.BytesIO()
+    write_json((schema, iter([pa.RecordBatch.from_arrays([array], schema=schema)])), file)
+    [line] = file.getvalue().splitlines()
+    return msgspec.json.decode(line)["x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "scale"),
+    [("12345678901234567890.123456789012345678", 18), ("1234567890123456789012345678901234560", 1), ("-0.5", 18)],
+)
+def test_all_digits_of_a_decimal_are_shown(text: str, scale: int) -> None:
+    assert shown(pa.array([Decimal(text)], pa.decimal128(38, scale))) == text
+
+
+@pytest.mark.parametrize(
+    ("months", "days", "nanoseconds", "text"),
+    [(1, 0, 0, "P1M"), (0, 0, 0, "P0D"), (14, -2, 3_500_000_000, "P14M-2DT3.5S"), (0, 0, 10**11, "PT100S")],
+)
+def test_an_interval_is_a_duration(months: int, days: int, nanoseconds: int, text: str) -> None:
+    gap = pa.MonthDayNano([months, days, nanoseconds])
+    assert shown(pa.array([gap], pa.month_day_nano_interval())) == text
+    assert shown(pa.array([{"a": [gap]}])) == {"a": [text]}
+
+
+def test_json_stays_on_its_line_and_what_is_none_becomes_text() -> None:
+    assert shown(pa.array(['{"a":\r\n1}']), "JSON") == {"a": 1}
+    assert shown(pa.array(["[NaN]"]), "JSON") == "[NaN]"
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array([2**31 - 1], pa.int32()).cast(pa.date32()),
+        pa.array([2**62], pa.int64()).cast(pa.timestamp("us")),
+        pa.array([1], pa.int64()).cast(pa.timestamp("ns")),
+    ],
+)
+def test_a_time_that_python_lacks_is_refused(array: pa.Array) -> None:
+    schema = marked(pa.schema([("x", array.type)]), ["DATE"])
+    with pytest.raises(QueryFailed, match="column 'x' has a time before the year 1"):
+        list(rows_of(schema, [pa.RecordBatch.from_arrays([array], schema=schema)]))

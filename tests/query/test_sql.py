@@ -59,6 +59,21 @@ def test_groups_and_sums(filled: Filled) -> None:
         assert row["tags"] == sum(len(item.tags) for item in group)
 
 
+def test_types_that_arrow_lacks_come_as_text(filled: Filled) -> None:
+    found = rows(
+        filled,
+        "select 340282366920938463463374607431768211455::uhugeint a, [timetz '12:00:00+05'] b, '101'::bit c, 2 d, "
+        "{'x': 12345678901234567890123456789012345678901234567890::bignum} e",
+    )
+    assert list(found[0].values()) == [
+        str(2**128 - 1),
+        "['12:00:00+05']",
+        "101",
+        2,
+        "{'x': 12345678901234567890123456789012345678901234567890}",
+    ]
+
+
 def test_a_join_over_three_operators(filled: Filled) -> None:
     found = rows(
         filled,
