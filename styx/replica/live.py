@@ -144,7 +144,7 @@ class LiveMoments:
                 if not is_shown(name) or not len(table):
                     continue
                 unchanged = self._epochs.get((number, name)) == table.epoch and name in kept
-                slots[number][name] = kept[name] if unchanged else SlotTable(dict(table.at(table.epoch)), {}, 0)
+                slots[number][name] = kept[name] if unchanged else SlotTable((dict(table.at(table.epoch)),), 0)
                 self._epochs[number, name] = table.epoch
         return EpochState(closed_epoch(worker), 0, time.time(), slots)
 
