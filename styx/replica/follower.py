@@ -16,17 +16,16 @@ import msgspec.structs
 
 from styx.backup.index import Damaged
 from styx.errors import EngineFailed, StyxError
-from styx.model.table_names import holds_rows, holds_values
 from styx.protocol.manifest import Manifest, ObjectRef, SlotManifest
 from styx.query.relations import Relation, relations
 from styx.query.schema import Schema
 from styx.query.source import Place
-from styx.replica.state import EpochState, SlotChange, TooLarge, after, whole
+from styx.replica.state import EpochState, SlotChange, TooLarge, after, is_shown, whole
 from styx.schema.description import AppDescription
 from styx.snapshot.manifest import MANIFEST_PREFIX, decode_manifest
 from styx.snapshot.part import blocks, spans
 from styx.snapshot.prefetch import PrefetchingStore
-from styx.state.slot_state import IDEMPOTENCY_TABLE, merge_into
+from styx.state.slot_state import merge_into
 from styx.store.base import NotFound
 
 AGAIN_SECONDS: Final = 60.0
@@ -36,11 +35,19 @@ _MIB: Final = 2**20
 
 
 class Moment(NamedTuple):
-    """A complete epoch, with what its tables are. `schema` decodes them."""
+    """A complete epoch, with what its tables are. `schema` decodes them. `as_of_s`: until when nothing later was known
+    of, in seconds since 1970; None if that is when the state came.
+    """
 
     state: EpochState
     schema: Schema
     relations: list[Relation]
+    as_of_s: float | None = None
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since then."""
+        return max(0.0, time.time() - (self.state.closed_s if self.as_of_s is None else self.as_of_s))
 
 
 class Described(NamedTuple):
@@ -236,11 +243,6 @@ class Follower:
                     for table, keys, values in blocks(ref, part, is_shown):
                         merge_into(changes[slot_number].delta, {table: dict(zip(keys, values, strict=True))})
         return changes
-
-
-def is_shown(table: str) -> bool:
-    """Whether the slot's table is one that queries can see: values and rows, and no replies, sequences and agendas."""
-    return table != IDEMPOTENCY_TABLE and (holds_values(table) or holds_rows(table))
 
 
 def _mark(name: str) -> _Mark | None:

@@ -132,8 +132,7 @@ class LiveMoments:
 
     def _state(self, before: EpochState | None) -> EpochState:
         """A copy of the tables that have changed since `before`, and those of before that have not."""
-        from styx.replica.follower import is_shown
-        from styx.replica.state import EpochState, SlotTable
+        from styx.replica.state import EpochState, SlotTable, is_shown
 
         worker = self._engine.worker
         slots: dict[int, dict[str, SlotTable]] = {}

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, cast
 
-from styx.state.slot_state import Delta
+from styx.model.table_names import holds_rows, holds_values
+from styx.state.slot_state import IDEMPOTENCY_TABLE, Delta
 
 ENTRY_BYTES: Final = 150
 """What an entry takes beside its key and its value, about: its place in the table, and the heads of both objects."""
@@ -135,6 +136,11 @@ def _allowed(size: int, bytes_max: int) -> int:
     if size > bytes_max:
         raise TooLarge(size)
     return size
+
+
+def is_shown(table: str) -> bool:
+    """Whether the slot's table is one that queries can see: values and rows, and no replies, sequences and agendas."""
+    return table != IDEMPOTENCY_TABLE and (holds_values(table) or holds_rows(table))
 
 
 def _after(tables: SlotTables, change: SlotChange) -> SlotTables:

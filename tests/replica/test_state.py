@@ -19,7 +19,9 @@ def content(state: EpochState) -> Plain:
     }
 
 
-def first(contents: dict[int, dict[str, dict[Any, bytes | None]]], epoch: int = 0, bytes_max: int = LARGE) -> EpochState:
+def first(
+    contents: dict[int, dict[str, dict[Any, bytes | None]]], epoch: int = 0, bytes_max: int = LARGE
+) -> EpochState:
     return whole(epoch, 0, 0.0, contents, bytes_max)
 
 
@@ -81,7 +83,9 @@ def test_its_bytes_are_those_of_its_entries(seed: int) -> None:
     state = first({slot: {} for slot in range(4)})
     for epoch in range(1, 30):
         state = later(state, epoch, some_changes(rng, 20))
-    plain = first({slot: {name: dict(each) for name, each in tables.items()} for slot, tables in content(state).items()})
+    plain = first(
+        {slot: {name: dict(each) for name, each in tables.items()} for slot, tables in content(state).items()}
+    )
     assert state.bytes == plain.bytes > 0
 
 
