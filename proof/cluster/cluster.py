@@ -85,10 +85,12 @@ class ClusterUnderTest:
         self.coordinator: ChildProcess | None = None
         self.gateway: ChildProcess | None = None
         self.ingest: ChildProcess | None = None
+        self.replica: ChildProcess | None = None
         self.workers: list[ChildProcess | None] = [None] * options.workers
         self.coordinator_port = free_port(following=1)
         self.facts_port = self.coordinator_port + 1
         self.gateway_port = free_port()
+        self.replica_port = free_port()
         self.worker_ports = [free_port() for _ in range(options.workers)]
         self.worker_http_ports = [free_port() for _ in range(options.workers)]
         self.workers_wanted = options.workers
@@ -184,10 +186,17 @@ class ClusterUnderTest:
         coordinator = f"127.0.0.1:{self.coordinator_port}"
         self.ingest = await self._child("ingest", "--coordinator", coordinator, "--log", self.url)
 
+    async def start_replica(self, *words: str) -> None:
+        """Starts a replica that follows the closed epochs, always at the same address."""
+        coordinator = f"127.0.0.1:{self.coordinator_port}"
+        address = ("--coordinator", coordinator, "--port", str(self.replica_port), "--store", self._store_url)
+        self.replica = await self._child("replica", *address, *words)
+
     @property
     def children(self) -> list[ChildProcess]:
         """The processes that were started and not killed since."""
-        return [child for child in (self.coordinator, *self.workers, self.gateway, self.ingest) if child is not None]
+        all_of_them = (self.coordinator, *self.workers, self.gateway, self.ingest, self.replica)
+        return [child for child in all_of_them if child is not None]
 
     def check(self) -> None:
         """Raises `ChildFailed` if a process has ended by itself."""
@@ -254,6 +263,11 @@ class ClusterUnderTest:
     def http_url(self) -> str:
         """The gateway's URL."""
         return f"http://127.0.0.1:{self.gateway_port}"
+
+    @property
+    def replica_url(self) -> str:
+        """The URL of the replica."""
+        return f"http://127.0.0.1:{self.replica_port}"
 
     @property
     def facts_url(self) -> str:
