@@ -30,6 +30,7 @@ from styx.replica.arrow_rows import ArrowRows
 from styx.replica.follower import Follower
 from styx.replica.process import ReplicaProcess
 from styx.replica.service import Places
+from styx.replica.source import SnapshotSource
 from styx.schema.description import AppDescription, OperatorDescription, TableDescription
 from styx.snapshot.manifest import write_manifest
 from styx.snapshot.part import encode_delta, object_name, reference
@@ -127,7 +128,7 @@ async def run(rows: int) -> None:
     snapshots = Snapshots(rows)
     snapshots.take(1, lambda _: True)
     follower = Follower(lambda: Place(snapshots.store, described), of_description, 2**40)
-    replica = ReplicaProcess(follower, ArrowRows(2**40, 10_000), Places(1, 1), LIMITS)
+    replica = ReplicaProcess(SnapshotSource(follower), ArrowRows(2**40, 10_000), Places(1, 1), LIMITS)
     await replica.service.open()
     told("before", Cost())
     with measured() as cost:

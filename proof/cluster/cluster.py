@@ -194,9 +194,11 @@ class ClusterUnderTest:
         """
         return await self._child("audit", f"{self._module}:app", "--json", *words, *self._data())
 
-    async def start_replica(self) -> None:
-        """Starts a replica, always at the same address."""
-        self.replica = await self._child("replica", "--port", str(self.replica_port), "--store", self._store_url)
+    async def start_replica(self, *words: str) -> None:
+        """Starts a replica that follows the closed epochs, always at the same address."""
+        coordinator = f"127.0.0.1:{self.coordinator_port}"
+        address = ("--coordinator", coordinator, "--port", str(self.replica_port), "--store", self._store_url)
+        self.replica = await self._child("replica", *address, *words)
 
     @property
     def children(self) -> list[ChildProcess]:
@@ -272,7 +274,7 @@ class ClusterUnderTest:
 
     @property
     def replica_url(self) -> str:
-        """The replica's URL."""
+        """The URL of the replica."""
         return f"http://127.0.0.1:{self.replica_port}"
 
     @property

@@ -32,7 +32,7 @@ class FrontOptions:
         Texts,
         Parameter(
             negative=(),
-            help="Another name of this gateway: shop.example.com, *.shop.internal; * for any.",
+            help="Another name of this server: shop.example.com, *.shop.internal; * for any.",
             env_var="STYX_ALLOW_HOST",
         ),
     ] = ()
@@ -40,7 +40,7 @@ class FrontOptions:
         Texts,
         Parameter(
             negative=(),
-            help="Another origin whose pages may use the gateway: https://shop.example.com.",
+            help="Another origin whose pages may use the server: https://shop.example.com.",
             env_var="STYX_ALLOW_ORIGIN",
         ),
     ] = ()
@@ -98,7 +98,7 @@ class FrontOptions:
         ),
     ] = ()
     tls_cert: Annotated[
-        Path | None, Parameter(help="PEM certificate of the gateway: it serves https.", env_var="STYX_GATEWAY_TLS_CERT")
+        Path | None, Parameter(help="PEM certificate of the server: it serves https.", env_var="STYX_GATEWAY_TLS_CERT")
     ] = None
     tls_key: Annotated[Path | None, Parameter(help="PEM key of --tls-cert.", env_var="STYX_GATEWAY_TLS_KEY")] = None
 

@@ -1,4 +1,6 @@
-"""`styx replica`: a process beside a cluster that answers in SQL, over the newest snapshot of its store."""
+"""`styx replica`: a process beside a cluster that answers in SQL, over the newest snapshot of its store, or over its
+closed epochs as they come.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,13 @@ import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from styx.cli.common_options import DrainSeconds, HttpHost, HttpPort, check_drain
+from styx.cli.common_options import CLUSTER_DEFAULT, ClusterName, DrainSeconds, HttpHost, HttpPort, check_drain
 from styx.cli.front_options import FrontOptions
 from styx.cli.store_options import StoreOptions, secrets_help
 from styx.store.stores import USAGE
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from styx.postgres.serving import PostgresOptions
     from styx.query.schema import Schema
     from styx.query.source import Place
+    from styx.replica.cluster import Cluster
     from styx.replica.process import ReplicaProcess
     from styx.schema.description import AppDescription
 
@@ -32,6 +36,7 @@ EXAMPLES: Final = f"""\
 Examples:
   styx replica --data-dir .styx
   styx replica --store s3://styx/shop --s3-endpoint http://s3.internal:9000
+  styx replica --store s3://styx/shop --coordinator 10.0.0.7:7070
   styx sql "select count(*) from account.state" --url http://127.0.0.1:8090
   styx replica --data-dir .styx --postgres 127.0.0.1:5432 \\
       --postgres-users users.txt
@@ -40,8 +45,10 @@ Examples:
 In the environment only:
 {secrets_help("--store")}
       They need not be allowed to write.
-  STYX_SECRET, or STYX_SECRET_FILE    the cluster's secret; not needed, but with
-      it the app's signature is checked
+  STYX_SECRET, or STYX_SECRET_FILE    the cluster's secret: needed with
+      --coordinator; with it the app's signature is checked
+  STYX_TLS_CERTIFICATE, STYX_TLS_KEY, STYX_TLS_AUTHORITY    PEM files, for TLS
+      between processes of the cluster
 Exit codes:
   0    stopped by Ctrl-C or SIGTERM, results under way finished
   1    it cannot go on
@@ -52,12 +59,20 @@ Exit codes:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class FollowOptions:
-    """Whose snapshots are followed, and the types that decode them."""
+    """Whose snapshots and epochs are followed, and the types that decode them."""
 
     store: Annotated[
         str | None, Parameter(name="--store", help=f"A cluster's store: {USAGE}.", env_var="STYX_STORE")
     ] = None
     store_options: StoreOptions = field(default_factory=dict)
+    coordinator: Annotated[
+        str | None,
+        Parameter(
+            help="The HOST:PORT of the coordinator of --store's cluster: closed epochs are followed as they come.",
+            env_var="STYX_COORDINATOR",
+        ),
+    ] = None
+    cluster: ClusterName = CLUSTER_DEFAULT
     data_dir: Annotated[Path | None, Parameter(help="An embedded engine's data directory, such as .styx.")] = None
     app: Annotated[
         str | None,
@@ -145,7 +160,8 @@ def replica(
     """Answer queries in SQL beside a cluster.
 
     It follows the snapshots in the cluster's store, and keeps the newest in memory.
-    It reads nothing but the store. POST /v1/sql runs a query, GET /v1/sql lists the
+    With --coordinator it also follows the epochs that the workers close, as they
+    come; no worker waits for it. POST /v1/sql runs a query, GET /v1/sql lists the
     tables, GET /v1/sql/watch sends a result whenever it has changed, and /sql is a
     page to type a query in. Whoever may ask sees all tables. /healthz, /readyz,
     /status and /metrics are on the same port. With --postgres a second port serves
@@ -170,6 +186,10 @@ def replica(
     check_drain(drain)
     if (follow.store is None) == (follow.data_dir is None):
         raise usage_error("say whose snapshots: --store, or --data-dir; and not both")
+    if follow.coordinator is not None and follow.store is None:
+        raise usage_error("--coordinator is of a cluster: give the --store of that coordinator, and no --data-dir")
+    if front is not None and front.webhook:
+        raise usage_error("--webhook means nothing here: a replica takes no events")
     require("SQL", "duckdb", "pyarrow")
     port_of_postgres = _postgres(postgres, limits)
 
@@ -187,11 +207,13 @@ def replica(
     before = front_of(front or FrontOptions(), host)
     facts = FactsAddress(http_host, http_port, tokens)
     open_place, schema_of = _open(follow, secret), _schema_of(follow)
+    name = name or default_name()
+    cluster_of = _cluster(follow, name)
 
     def make() -> ReplicaProcess:
-        return _process(open_place, schema_of, limits)
+        return _process(open_place, schema_of, limits, cluster_of)
 
-    run_process(name or default_name(), serve_replica(make, host, port, facts, before, drain, port_of_postgres))
+    run_process(name, serve_replica(make, host, port, facts, before, drain, port_of_postgres))
 
 
 def _postgres(given: PostgresPort, limits: ReplicaLimits) -> PostgresOptions | None:
@@ -215,22 +237,42 @@ def _postgres(given: PostgresPort, limits: ReplicaLimits) -> PostgresOptions | N
     return PostgresOptions(given.address, given.users, given.certificate, given.key, most)
 
 
+def _cluster(follow: FollowOptions, name: str) -> Callable[[], Cluster] | None:
+    """Makes the cluster whose epochs are followed; None without one. Raises `ConfigurationError`."""
+    from styx.cli.cluster_setup import security_of
+    from styx.replica.cluster import Cluster
+    from styx.transport.address import parse_address
+
+    if follow.coordinator is None:
+        return None
+    parse_address(follow.coordinator)
+    return partial(Cluster, name, security_of(follow.cluster), follow.coordinator)
+
+
 def _process(
-    open_place: Callable[[], Place], schema_of: Callable[[AppDescription], Schema], limits: ReplicaLimits
+    open_place: Callable[[], Place],
+    schema_of: Callable[[AppDescription], Schema],
+    limits: ReplicaLimits,
+    cluster_of: Callable[[], Cluster] | None,
 ) -> ReplicaProcess:
     """To be called on an event loop."""
     from styx.http.room import allow_descriptors, descriptors_max
     from styx.query.service import Limits
     from styx.replica.arrow_rows import ArrowRows
+    from styx.replica.epoch_source import EpochSource
     from styx.replica.follower import Follower
     from styx.replica.process import ReplicaProcess
     from styx.replica.service import Places
+    from styx.replica.source import SnapshotSource
 
     allow_descriptors(2**20)
     rows = ArrowRows(limits.rows_memory * MIB, max(1, descriptors_max() // FILES_SHARE))
     places = Places(limits.running or cores(), limits.waiting)
     most = Limits(limits.query_memory, limits.query_seconds, limits.query_rows)
-    return ReplicaProcess(Follower(open_place, schema_of, limits.memory * MIB), rows, places, most)
+    bytes_max = limits.memory * MIB
+    snapshots = Follower(open_place, schema_of, bytes_max)
+    source = SnapshotSource(snapshots) if cluster_of is None else EpochSource(snapshots, cluster_of(), bytes_max)
+    return ReplicaProcess(source, rows, places, most)
 
 
 def cores() -> int:

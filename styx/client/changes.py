@@ -142,8 +142,8 @@ async def steps_of(source: ChangeSource, app: App, operator: str, table: str | N
     """The steps of a source in this process, with decoded values."""
     given = source.follow(operator, table, after)
     try:
-        async for through, epochs in given:
-            yield through, [ChangedEpoch(each.epoch, list(_changes(app, each))) for each in epochs]
+        async for found in given:
+            yield found.through, [ChangedEpoch(each.epoch, list(_changes(app, each))) for each in found.epochs]
     finally:
         await given.aclose()  # type: ignore[attr-defined]  # a generator
 

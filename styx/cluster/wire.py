@@ -20,7 +20,8 @@ WORKER: Final = "worker"
 COORDINATOR: Final = "coordinator"
 GATEWAY: Final = "gateway"
 INGEST_FACT: Final = "ingest"
-"""Says of a peer that it hears what a gateway hears, and serves no clients."""
+REPLICA_FACT: Final = "replica"
+"""Say of a peer that it hears what a gateway hears, and takes no requests."""
 OPERATOR: Final = "operator"
 """Roles in a `Hello`. An operator is a command of a person's: deploy, scale, drain, set aside."""
 
@@ -182,11 +183,17 @@ class Serve(msgspec.Struct, array_like=True, tag=109):
 class Owners(msgspec.Struct, array_like=True, tag=121):
     """Coordinator to gateway: the workers of the generation that runs now. `owners` maps slots to workers, `addresses`
     workers to where they listen, as peers reach them.
+
+    `version` is that of the app. What the generation began with: `loaded`, its snapshot, as the generation that stored
+    it and its epoch, (-1, -1) for none; and `recorded`, the last epoch that was whole in the log or in the snapshot.
     """
 
     generation: int
     owners: dict[int, int]
     addresses: dict[int, str]
+    version: int = 0
+    loaded: tuple[int, int] = (-1, -1)
+    recorded: int = -1
 
 
 WorkerHears = ToWorker | Welcome | Code | Released | StandBy | TurnedAway

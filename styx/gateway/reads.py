@@ -40,7 +40,7 @@ def freshness(headers: Mapping[bytes, bytes]) -> Freshness | None:
     level, at, token, seconds = [headers.get(name) for name in HEADERS]
     if level is None and at is None and token is None and seconds is None:
         return None
-    seen = -1 if token is None else _epoch(token, "Styx-Epoch")
+    seen = -1 if token is None else epoch_in(token, "Styx-Epoch")
     allowed = None
     if seconds is not None:
         if _SECONDS.fullmatch(seconds) is None:
@@ -50,7 +50,7 @@ def freshness(headers: Mapping[bytes, bytes]) -> Freshness | None:
     if wanted is None and at is None and token is not None:
         wanted = SESSION
     try:
-        return freshness_of(wanted, seen, None if at is None else _epoch(at, "Styx-At"), allowed)
+        return freshness_of(wanted, seen, None if at is None else epoch_in(at, "Styx-At"), allowed)
     except BadArguments as error:
         raise RequestRejected("bad_request", f"{error}; the headers are Styx-Freshness and Styx-At") from None
 
@@ -88,7 +88,8 @@ def answer_of(record: ReplyRecord) -> Answer:
     return status.answer_of_read(record)
 
 
-def _epoch(value: bytes, name: str) -> int:
+def epoch_in(value: bytes, name: str) -> int:
+    """The epoch that a header of this name has. Raises `RequestRejected` (`bad_request`)."""
     if _EPOCH.fullmatch(value) is None:
         raise _bad(f"{name} must be an epoch, such as 17", value)
     return int(value)

@@ -42,11 +42,13 @@ class EpochChanges(msgspec.Struct, array_like=True, frozen=True):
 
 class Given(NamedTuple):
     """All changes up to the end of the epoch `through`, behind those that were given before; `epochs` has those with
-    changes.
+    changes. `closed_us`: when that epoch closed, in microseconds since 1970, by the clock of who closed it last; 0 if
+    that is not known.
     """
 
     through: int
     epochs: list[EpochChanges]
+    closed_us: int = 0
 
 
 class Entry(NamedTuple):

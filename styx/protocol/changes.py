@@ -35,12 +35,13 @@ class FollowTaken(msgspec.Struct, array_like=True, tag=5, frozen=True, gc=False)
 
 class ChangesGiven(msgspec.Struct, array_like=True, tag=2, frozen=True):
     """Worker to gateway: its part of all changes up to the end of `through`. The first one has none, and says where it
-    begins.
+    begins. `closed_us`: when that epoch closed, in microseconds since 1970 by the worker's clock; 0 if it is not known.
     """
 
     id: int
     through: int
     epochs: list[EpochChanges]
+    closed_us: int = 0
 
 
 class FollowOver(msgspec.Struct, array_like=True, tag=3, frozen=True, gc=False):

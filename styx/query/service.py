@@ -73,13 +73,13 @@ class Limits:
 @dataclass(frozen=True)
 class Answer:
     """`epoch`: at whose end the tables were read. `schema`: the result's columns. `batches`: its rows, as they come;
-    raises `QueryFailed`. `closed_s`: when the epoch's state came, in seconds since 1970; None if nobody knows.
+    raises `QueryFailed`. `as_of_s`: until when nothing later was known of, in seconds since 1970; None if nobody knows.
     """
 
     epoch: int
     schema: pa.Schema
     batches: AsyncIterator[pa.RecordBatch]
-    closed_s: float | None = None
+    as_of_s: float | None = None
 
 
 class QueryService(Protocol):

@@ -17,7 +17,7 @@ from styx.metrics.exposition import CONTENT_TYPE, Exposition, counters, gauge, h
 from styx.metrics.histogram import Histogram
 from styx.query.service import Limits, QueryRefused
 from styx.replica.service import ReplicaService
-from styx.replica.sql_endpoint import SqlEndpoint, refusal_of, respond
+from styx.replica.sql_endpoint import Reach, SqlEndpoint, refusal_of, respond
 from styx.replica.sql_page import CONTENT_SECURITY_POLICY, sql_page
 from styx.replica.watch import Later, WatchEndpoint
 from styx.values.codec import shown
@@ -65,7 +65,7 @@ class SqlMetrics:
 
 class SqlApplication:
     """Serves a service. `note` and `status_of` describe whose state it is; `unready` says why there is none, `broken`
-    why there will be none. `later` tells of epochs, `metrics_of` gives the state's own metrics.
+    why there will be none. `later` tells of epochs, `reach` waits for one, `metrics_of` gives the state's own metrics.
     """
 
     def __init__(
@@ -78,6 +78,7 @@ class SqlApplication:
         unready: Callable[[], str | None],
         broken: Callable[[], str | None],
         later: Later,
+        reach: Reach,
         metrics_of: Callable[[], str],
     ) -> None:
         self.draining = False
@@ -89,8 +90,8 @@ class SqlApplication:
         self._unready = unready
         self._broken = broken
         self._metrics_of = metrics_of
-        self._sql = SqlEndpoint(service, most)
-        self._watch = WatchEndpoint(service, most, later, lambda: self.draining)
+        self._sql = SqlEndpoint(service, most, reach=reach)
+        self._watch = WatchEndpoint(service, most, later, lambda: self.draining, reach)
         self.metrics = SqlMetrics(service, self._watch, self._sql.latency)
         self._pages = {
             "/": self._page,

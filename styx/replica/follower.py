@@ -16,17 +16,16 @@ import msgspec.structs
 
 from styx.backup.index import Damaged
 from styx.errors import EngineFailed, StyxError
-from styx.model.table_names import holds_rows, holds_values
 from styx.protocol.manifest import Manifest, ObjectRef, SlotManifest
 from styx.query.relations import Relation, relations
 from styx.query.schema import Schema
 from styx.query.source import Place
-from styx.replica.state import EpochState, ReplicaState, SlotChange, TooLarge
+from styx.replica.state import EpochState, SlotChange, TooLarge, after, is_shown, whole
 from styx.schema.description import AppDescription
 from styx.snapshot.manifest import MANIFEST_PREFIX, decode_manifest
 from styx.snapshot.part import blocks, spans
 from styx.snapshot.prefetch import PrefetchingStore
-from styx.state.slot_state import IDEMPOTENCY_TABLE, merge_into
+from styx.state.slot_state import merge_into
 from styx.store.base import NotFound
 
 AGAIN_SECONDS: Final = 60.0
@@ -36,11 +35,34 @@ _MIB: Final = 2**20
 
 
 class Moment(NamedTuple):
-    """A complete epoch, with what its tables are. `schema` decodes them."""
+    """A complete epoch, with what its tables are. `schema` decodes them. `as_of_s`: until when nothing later was known
+    of, in seconds since 1970; None if that is when the state came.
+    """
 
     state: EpochState
     schema: Schema
     relations: list[Relation]
+    as_of_s: float | None = None
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since then."""
+        return max(0.0, time.time() - (self.state.closed_s if self.as_of_s is None else self.as_of_s))
+
+
+class Described(NamedTuple):
+    """What a version of the app says of its tables."""
+
+    schema: Schema
+    relations: list[Relation]
+
+
+Wanted = Callable[[int, int], bool]
+"""Whether the snapshot of a generation and an epoch is."""
+
+
+def _any(_generation: int, _epoch: int) -> bool:
+    return True
 
 
 class _Mark(NamedTuple):
@@ -93,30 +115,50 @@ class Follower:
         self.followed = Followed()
         self._open_place = open_place
         self._schema_of = schema_of
-        self._state = ReplicaState(bytes_max)
         self._bytes_max = bytes_max
         self._clock = clock
         self._place: Place | None = None
         self._held: _Mark | None = None
         self._objects: dict[int, list[ObjectRef]] = {}
         self._bad: dict[str, _Bad] = {}
+        self._described: tuple[int, Described] | None = None
 
-    def look(self) -> bool:
-        """Takes the newest snapshot that there is, if it is not held. Returns whether it did. Never raises for what a
-        store has or lacks: that is `trouble`.
+    @property
+    def generation(self) -> int:
+        """That which has stored what is held; -1 before the first."""
+        return -1 if self._held is None else self._held.generation
+
+    def look(self, wanted: Wanted = _any) -> bool:
+        """Takes the newest snapshot that there is and that is `wanted`, if it is not held. Returns whether it did.
+        Never raises for what a store has or lacks: that is `trouble`.
         """
         try:
-            if self._place is None:
-                self._place = self._open_place()
-            return self._looked(self._place)
+            return self._looked(self._opened(), wanted)
         except (StyxError, OSError) as error:
             self._place = None  # opened anew: the address may have moved
             self.trouble = f"the store cannot be read: {error}"
             return False
 
-    def _looked(self, place: Place) -> bool:
+    def described(self, version: int) -> Described:
+        """The schema of a version of the app, and its tables. Raises `StyxError` and `OSError`."""
+        if self._described is None or self._described[0] != version:
+            schema = self._schema_of(self._opened().describe(version))
+            self._described = (version, Described(schema, relations(schema)))
+        return self._described[1]
+
+    def release(self) -> None:
+        """Holds no snapshot any more: the next one is read whole."""
+        self.moment, self._held, self._objects = None, None, {}
+
+    def _opened(self) -> Place:
+        if self._place is None:
+            self._place = self._open_place()
+        return self._place
+
+    def _looked(self, place: Place, wanted: Wanted) -> bool:
         marks = sorted(filter(None, map(_mark, place.store.list(MANIFEST_PREFIX))), reverse=True)
         newer = [mark for mark in marks if self._held is None or mark[:2] > self._held[:2]]
+        newer = [mark for mark in newer if wanted(mark.generation, mark.epoch)]
         now = self._clock()
         self._bad = {name: bad for name, bad in self._bad.items() if any(mark.name == name for mark in newer)}
         trouble = NONE_YET if not marks else None
@@ -160,19 +202,15 @@ class Follower:
         held = self._held
         goes_on = held is not None and manifest.epoch >= held.epoch and objects.keys() == self._objects.keys()
         changes = self._read(place, manifest, self._objects if goes_on else {})
-        moment = self.moment
-        if moment is None or moment.state.version != manifest.app_version:
-            schema = self._schema_of(place.describe(manifest.app_version))
-            described = (schema, relations(schema))
-        else:
-            described = (moment.schema, moment.relations)
+        described = self.described(manifest.app_version)
         if goes_on:
-            self._state.apply(manifest.epoch, manifest.app_version, now, changes)
+            assert self.moment is not None, "what is held is there"
+            before = self.moment.state
+            state = after(before, manifest.epoch, manifest.app_version, now, changes, self._bytes_max)
         else:
             contents = {slot: change.delta for slot, change in changes.items()}
-            self._state.replace(manifest.epoch, manifest.app_version, now, contents)
-        assert self._state.current is not None
-        self.moment = Moment(self._state.current, *described)
+            state = whole(manifest.epoch, manifest.app_version, now, contents, self._bytes_max)
+        self.moment = Moment(state, *described)
         self._held, self._objects = mark, objects
         self.followed.taken += 1
         self.followed.seconds = time.monotonic() - began
@@ -205,11 +243,6 @@ class Follower:
                     for table, keys, values in blocks(ref, part, is_shown):
                         merge_into(changes[slot_number].delta, {table: dict(zip(keys, values, strict=True))})
         return changes
-
-
-def is_shown(table: str) -> bool:
-    """Whether the slot's table is one that queries can see: values and rows, and no replies, sequences and agendas."""
-    return table != IDEMPOTENCY_TABLE and (holds_values(table) or holds_rows(table))
 
 
 def _mark(name: str) -> _Mark | None:

@@ -132,8 +132,7 @@ class LiveMoments:
 
     def _state(self, before: EpochState | None) -> EpochState:
         """A copy of the tables that have changed since `before`, and those of before that have not."""
-        from styx.replica.follower import is_shown
-        from styx.replica.state import EpochState, SlotTable
+        from styx.replica.state import EpochState, SlotTable, is_shown
 
         worker = self._engine.worker
         slots: dict[int, dict[str, SlotTable]] = {}
@@ -144,7 +143,7 @@ class LiveMoments:
                 if not is_shown(name) or not len(table):
                     continue
                 unchanged = self._epochs.get((number, name)) == table.epoch and name in kept
-                slots[number][name] = kept[name] if unchanged else SlotTable(dict(table.at(table.epoch)), {}, 0)
+                slots[number][name] = kept[name] if unchanged else SlotTable((dict(table.at(table.epoch)),), 0)
                 self._epochs[number, name] = table.epoch
         return EpochState(closed_epoch(worker), 0, time.time(), slots)
 

@@ -35,6 +35,16 @@ class NothingToAsk(QueryRefused):
     """There is no state yet."""
 
 
+class NotReached(QueryRefused):
+    """The state is not at the end of the epoch that was waited for."""
+
+    def __init__(self, epoch: int, seconds: float, where: str) -> None:
+        super().__init__(
+            f"the end of epoch {epoch}, the session's token, has not been reached within {seconds:g} s: {where}. Ask "
+            "again, or without Styx-Epoch for what there is"
+        )
+
+
 @dataclass(frozen=True)
 class Places:
     """How many queries run at once, and how many more wait in line."""
@@ -98,7 +108,8 @@ class ReplicaService:
                     schema, rows = await self._step(query, query.result)
                 except UnsupportedValue as error:
                     raise QueryFailed(str(error)) from None
-                yield Answer(moment.state.epoch, schema, self._batches(query, rows), moment.state.closed_s)
+                as_of_s = moment.state.closed_s if moment.as_of_s is None else moment.as_of_s
+                yield Answer(moment.state.epoch, schema, self._batches(query, rows), as_of_s)
             except QueryFailed:
                 self.counts.failed += 1
                 raise

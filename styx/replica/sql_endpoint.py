@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -17,13 +17,14 @@ import msgspec
 from styx.errors import RequestRejected
 from styx.gateway import status
 from styx.gateway.body import ClientGone, IncomingBody
+from styx.gateway.reads import epoch_in
 from styx.gateway.status import Answer
 from styx.http.asgi import CLOSE, Receive, Scope, Send
 from styx.metrics.histogram import Histogram
 from styx.query.service import Answer as Found
 from styx.query.service import Limits, QueryFailed, QueryRefused, QueryService
 from styx.replica.encoders import ENCODERS
-from styx.replica.service import NothingToAsk
+from styx.replica.service import NothingToAsk, NotReached
 from styx.replica.sql_request import BODY_BYTES_MAX, SqlRequest, of_body
 
 HELD_BYTES: Final = 256 * 1024
@@ -32,14 +33,19 @@ READING_SECONDS_MAX: Final = 300.0
 """How long a client may take to read a result, beyond the query's own limit of time: the query holds a place."""
 SQL_SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 AGE: Final = b"styx-age"
-"""The header with the seconds since the state of a result came."""
+"""The header with the seconds since a result was the newest that is known of."""
+Reach = Callable[[int, float], Awaitable[None]]
+"""Waits for the end of an epoch, for so many seconds at most; raises `NotReached`."""
 _encode = msgspec.json.Encoder().encode
 
 
 class SqlEndpoint:
-    """Serves the queries of a service, each of which may use at most `most`. `note` stands beside the tables."""
+    """Serves the queries of a service, each of which may use at most `most`. `note` stands beside the tables. `reach`
+    waits for a session's token; without it every query sees what was answered before.
+    """
 
-    def __init__(self, service: QueryService, most: Limits, note: str = "") -> None:
+    def __init__(self, service: QueryService, most: Limits, note: str = "", reach: Reach | None = None) -> None:
+        self._reach = reach
         self.latency = Histogram(SQL_SECONDS)
         self._service = service
         self._most = most
@@ -81,17 +87,22 @@ class SqlEndpoint:
             await incoming.discard()
             raise
         request = of_body(headers, scope.get("query_string", b""), body, self._most)
+        token = token_of(headers)
         began = time.perf_counter()
         sending = _Sending(send)
-        await while_there(self._answer(request, sending), receive, lambda: sending.ended)
+        await while_there(self._answer(request, token, sending), receive, lambda: sending.ended)
         self.latency.observe(time.perf_counter() - began)
 
-    async def _answer(self, request: SqlRequest, sending: _Sending) -> None:
+    async def _answer(self, request: SqlRequest, token: int | None, sending: _Sending) -> None:
         try:
+            if token is not None and self._reach is not None:
+                await self._reach(token, request.limits.seconds)
             async with (
                 asyncio.timeout(request.limits.seconds + READING_SECONDS_MAX),
                 self._service.run(request.asked, request.limits) as found,
             ):
+                if token is not None and found.epoch < token and self._reach is not None:
+                    await self._reach(token, 0.0)  # what was there has turned out to be of another history
                 await _send_result(found, request.format, sending)
         except (QueryFailed, QueryRefused, TimeoutError) as error:
             await sending.fail(error, in_lines=request.format == "jsonl")
@@ -104,8 +115,8 @@ async def _send_result(found: Found, form: str, sending: _Sending) -> None:
         status.NOT_CACHED,
         (status.EPOCH, b"%d" % found.epoch),
     ]
-    if found.closed_s is not None:
-        sending.headers.append((AGE, b"%.3f" % max(0.0, time.time() - found.closed_s)))
+    if found.as_of_s is not None:
+        sending.headers.append((AGE, b"%.3f" % max(0.0, time.time() - found.as_of_s)))
     await sending.more(encoder.begin())
     async for batch in found.batches:
         await sending.more(encoder.rows(batch))
@@ -197,9 +208,14 @@ def refusal_of(error: RequestRejected | QueryFailed | QueryRefused | TimeoutErro
         return status.failure("bad_request" if error.cause == "query" else "query_limit", "QueryFailed", str(error))
     if isinstance(error, TimeoutError):
         return status.failure("query_limit", "QueryFailed", "the result was not read in time")
-    return status.failure(
-        "unavailable" if isinstance(error, NothingToAsk) else "overloaded", type(error).__name__, str(error)
-    )
+    code = {NothingToAsk: "unavailable", NotReached: "timeout"}.get(type(error), "overloaded")
+    return status.failure(code, type(error).__name__, str(error))
+
+
+def token_of(headers: Mapping[bytes, bytes]) -> int | None:
+    """The session's token in the request, None without one. Raises `RequestRejected` (`bad_request`)."""
+    sent = headers.get(status.EPOCH)
+    return None if sent is None else epoch_in(sent, "Styx-Epoch")
 
 
 async def _gone(receive: Receive) -> None:

@@ -9,49 +9,65 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
-from styx.state.slot_state import Delta
+from styx.model.table_names import holds_rows, holds_values
+from styx.state.slot_state import IDEMPOTENCY_TABLE, Delta
 
 ENTRY_BYTES: Final = 150
 """What an entry takes beside its key and its value, about: its place in the table, and the heads of both objects."""
 PART_BYTES: Final = 36
 """What a part of a key takes, about, beside the characters of a text."""
 _MERGE_SHARE: Final = 8
-"""Changes are merged into a table's entries when they are more than one of so many entries of it."""
+"""A layer of changes is merged with the one below it when it has more than one of so many entries of that."""
 _MERGE_MIN: Final = 1_024
-_NOTHING: Final[Mapping[Any, bytes | None]] = {}
+"""Fewer changes than these are not merged into a table's entries."""
 
 
 class SlotTable:
-    """The entries that a slot has in a table. `bytes`: the memory that they take, about."""
+    """The entries that a slot has in a table. `bytes`: the memory that they take, about.
 
-    __slots__ = ("_base", "_changed", "bytes")
+    It is made of layers: the oldest has entries, each later one what has changed since, None for what is gone. A change
+    adds a layer, and is merged with the one below it when that is not much larger. So a change costs a few times its
+    own size, and now and then more, however large the table is.
+    """
 
-    def __init__(self, base: Mapping[Any, bytes], changed: Mapping[Any, bytes | None], size: int) -> None:
-        self._base = base
-        self._changed = changed
+    __slots__ = ("_layers", "bytes")
+
+    def __init__(self, layers: tuple[Mapping[Any, bytes | None], ...], size: int) -> None:
+        self._layers = layers
         self.bytes = size
 
     def entries(self) -> Mapping[Any, bytes]:
         """By key. Nobody changes it."""
-        if not self._changed:
-            return self._base
-        return {key: value for key, value in {**self._base, **self._changed}.items() if value is not None}
+        base, *later = self._layers
+        if not later:
+            return cast(Mapping[Any, bytes], base)  # the oldest layer has no None
+        return _whole(base, *later)
 
     def changed(self, changes: Mapping[Any, bytes | None]) -> SlotTable:
         """The table after these changes; None removes an entry."""
-        size = self.bytes
+        size, layers = self.bytes, self._layers
+        newest_first = layers[::-1]
         for key, value in changes.items():
-            old = self._changed[key] if key in self._changed else self._base.get(key)
+            old = next((layer[key] for layer in newest_first if key in layer), None)
             size += _size(key, value) - _size(key, old)
-        table = SlotTable(self._base, {**self._changed, **changes}, size)
-        if len(table._changed) * _MERGE_SHARE > len(self._base) + _MERGE_MIN * _MERGE_SHARE:
-            return SlotTable(table.entries(), _NOTHING, size)
-        return table
+        while len(layers) > 1 and len(changes) * _MERGE_SHARE > len(layers[-1]):
+            layers, changes = layers[:-1], {**layers[-1], **changes}
+        if len(layers) == 1 and len(changes) * _MERGE_SHARE > len(layers[0]) + _MERGE_MIN * _MERGE_SHARE:
+            return SlotTable((_whole(layers[0], changes),), size)
+        return SlotTable((*layers, changes), size)
 
 
-_EMPTY: Final = SlotTable({}, _NOTHING, 0)
+def _whole(*layers: Mapping[Any, bytes | None]) -> Mapping[Any, bytes]:
+    """What is left of layers, oldest first."""
+    found: dict[Any, bytes | None] = {}
+    for layer in layers:
+        found.update(layer)
+    return {key: value for key, value in found.items() if value is not None}
+
+
+_EMPTY: Final = SlotTable(({},), 0)
 
 
 class SlotChange(NamedTuple):
@@ -92,34 +108,39 @@ class TooLarge(Exception):
         self.bytes = size
 
 
-class ReplicaState:
-    """The newest complete state, None before the first. It may take `bytes_max` of memory, about."""
+def whole(epoch: int, version: int, closed_s: float, contents: Mapping[int, Delta], bytes_max: int) -> EpochState:
+    """The state that has this in these slots. Raises `TooLarge` if it takes more than `bytes_max` of memory, about."""
+    slots = {slot: _after({}, SlotChange(delta, whole=True)) for slot, delta in contents.items()}
+    size = sum(map(_bytes, slots.values()))
+    return EpochState(epoch, version, closed_s, slots, _allowed(size, bytes_max))
 
-    def __init__(self, bytes_max: int) -> None:
-        self.current: EpochState | None = None
-        self._bytes_max = bytes_max
 
-    def replace(self, epoch: int, version: int, closed_s: float, contents: Mapping[int, Delta]) -> None:
-        """From now on the state is this, of these slots. Raises `TooLarge`, and keeps what it had."""
-        slots = {slot: _after({}, SlotChange(delta, whole=True)) for slot, delta in contents.items()}
-        self._take(epoch, version, closed_s, slots)
+def after(
+    state: EpochState, epoch: int, version: int, closed_s: float, changes: Mapping[int, SlotChange], bytes_max: int
+) -> EpochState:
+    """The `state` with these changes, which are all that was committed behind it by the end of `epoch`. Raises
+    `TooLarge`.
+    """
+    assert epoch >= state.epoch, "a state does not go back"
+    assert changes.keys() <= state.slots.keys(), "the slots stay the same"
+    changed = {slot: _after(state.slots[slot], change) for slot, change in changes.items()}
+    size = state.bytes + sum(_bytes(tables) - _bytes(state.slots[slot]) for slot, tables in changed.items())
+    return EpochState(epoch, version, closed_s, {**state.slots, **changed}, _allowed(size, bytes_max))
 
-    def apply(self, epoch: int, version: int, closed_s: float, changes: Mapping[int, SlotChange]) -> None:
-        """From now on the state is the current one with these changes, all that was committed since by `epoch`. Raises
-        `TooLarge`, and keeps what it had.
-        """
-        current = self.current
-        assert current is not None, "there is a state that changes"
-        assert epoch >= current.epoch, "what is served does not go back"
-        assert changes.keys() <= current.slots.keys(), "the slots stay the same"
-        changed = {slot: _after(current.slots[slot], change) for slot, change in changes.items()}
-        self._take(epoch, version, closed_s, {**current.slots, **changed})
 
-    def _take(self, epoch: int, version: int, closed_s: float, slots: Mapping[int, SlotTables]) -> None:
-        size = sum(table.bytes for tables in slots.values() for table in tables.values())
-        if size > self._bytes_max:
-            raise TooLarge(size)
-        self.current = EpochState(epoch, version, closed_s, slots, size)
+def _bytes(tables: SlotTables) -> int:
+    return sum([table.bytes for table in tables.values()])
+
+
+def _allowed(size: int, bytes_max: int) -> int:
+    if size > bytes_max:
+        raise TooLarge(size)
+    return size
+
+
+def is_shown(table: str) -> bool:
+    """Whether the slot's table is one that queries can see: values and rows, and no replies, sequences and agendas."""
+    return table != IDEMPOTENCY_TABLE and (holds_values(table) or holds_rows(table))
 
 
 def _after(tables: SlotTables, change: SlotChange) -> SlotTables:

@@ -10,17 +10,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any, Final
 
 from styx.errors import RequestRejected
 from styx.gateway import status
 from styx.gateway.body import ClientGone
+from styx.gateway.reads import epoch_in
 from styx.http.asgi import Receive, Scope, Send
 from styx.query.service import Asked, Limits, QueryFailed, QueryRefused, QueryService
 from styx.replica.encoders import JsonObject
-from styx.replica.sql_endpoint import refusal_of, respond, while_there
+from styx.replica.sql_endpoint import Reach, refusal_of, respond, token_of, while_there
 from styx.replica.sql_request import limits_of, options_of
 from styx.values.event_lines import ERROR, HEARTBEAT, block
 
@@ -37,6 +38,7 @@ _HEADERS: Final = (
     status.NOT_CACHED,
     (b"x-accel-buffering", b"no"),  # a proxy would hold events back
 )
+_LAST_EVENT: Final = b"last-event-id"
 _ENDING: Final = "the server is shutting down: watch at another one"
 
 Later = Callable[[], asyncio.Event]
@@ -45,10 +47,13 @@ Later = Callable[[], asyncio.Event]
 
 class WatchEndpoint:
     """Serves watchers of a service, whose queries may each use at most `most`. `later` tells of epochs, `ending`
-    whether the server ends.
+    whether the server ends; `reach` waits for an epoch.
     """
 
-    def __init__(self, service: QueryService, most: Limits, later: Later, ending: Callable[[], bool]) -> None:
+    def __init__(
+        self, service: QueryService, most: Limits, later: Later, ending: Callable[[], bool], reach: Reach
+    ) -> None:
+        self._reach = reach
         self.watchers = 0
         self.sent = 0
         self._service = service
@@ -69,20 +74,27 @@ class WatchEndpoint:
             if self.watchers >= WATCHERS_MAX:
                 raise RequestRejected("overloaded", f"{WATCHERS_MAX} watchers are connected; try again soon")
             limits = limits_of(options, self._most)
+            token = _seen(dict(scope["headers"]))
         except RequestRejected as error:
             await respond(refusal_of(error), scope, send)
             return
         self.watchers += 1
         try:
-            await while_there(self._watch(Asked(options["sql"]), limits, scope, send), receive)
+            await while_there(self._watch(Asked(options["sql"]), limits, token, scope, send), receive)
         except ClientGone:
             pass
         finally:
             self.watchers -= 1
 
-    async def _watch(self, asked: Asked, limits: Limits, scope: Scope, send: Send) -> None:
+    async def _watch(self, asked: Asked, limits: Limits, token: int | None, scope: Scope, send: Send) -> None:
         """The first result, or why there is none, decides how the answer begins."""
         begun, seen = False, b""
+        if token is not None:
+            try:
+                await self._reach(token, limits.seconds)
+            except QueryRefused as error:
+                await respond(refusal_of(error), scope, send)
+                return
         while True:
             later = self._later()
             try:
@@ -145,6 +157,15 @@ class WatchEndpoint:
             return
         await _part(block(None, answer.body, ERROR), send)
         await send({"type": "http.response.body", "body": b""})
+
+
+def _seen(headers: Mapping[bytes, bytes]) -> int | None:
+    """The last epoch that the client has seen: its session's token, or that of the last event before it came again.
+    None if it has seen none. Raises `RequestRejected` (`bad_request`).
+    """
+    last = headers.get(_LAST_EVENT)
+    seen = [token_of(headers), None if not last else epoch_in(last, "Last-Event-ID")]
+    return max((epoch for epoch in seen if epoch is not None), default=None)
 
 
 async def _part(data: bytes, send: Send) -> None:

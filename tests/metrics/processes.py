@@ -19,6 +19,8 @@ from styx.query.schema import of_description
 from styx.query.service import Limits
 from styx.query.source import place_of_cluster
 from styx.replica.arrow_rows import ArrowRows
+from styx.replica.cluster import Cluster
+from styx.replica.epoch_source import EpochSource
 from styx.replica.follower import Follower
 from styx.replica.process import ReplicaProcess
 from styx.replica.service import Places
@@ -44,9 +46,10 @@ def worker_text() -> str:
 
 
 def replica_text() -> str:
-    """A replica's; needs a running event loop."""
+    """A replica's, of a cluster; needs a running event loop."""
     follower = Follower(lambda: place_of_cluster(MemoryStore()), of_description, 2**20)
-    process = ReplicaProcess(follower, ArrowRows(2**20, 9), Places(1, 1), Limits())
+    source = EpochSource(follower, Cluster("r", OPTIONS.security, OPTIONS.coordinator), 2**20)
+    process = ReplicaProcess(source, ArrowRows(2**20, 9), Places(1, 1), Limits())
     return process.application.page("/metrics").body.decode()
 
 

@@ -14,6 +14,7 @@ from styx.replica.arrow_rows import ArrowRows
 from styx.replica.follower import Follower
 from styx.replica.process import ReplicaProcess
 from styx.replica.service import Places
+from styx.replica.source import SnapshotSource, Source
 from tests.replica.moments import LARGE, TWO
 
 MOST = Limits(memory_mib=200, seconds=20.0, rows=100_000)
@@ -21,10 +22,11 @@ MOST = Limits(memory_mib=200, seconds=20.0, rows=100_000)
 
 @asynccontextmanager
 async def replica_of(
-    follower: Follower, places: Places = TWO, most: Limits = MOST, front: Front | None = None
+    source: Follower | Source, places: Places = TWO, most: Limits = MOST, front: Front | None = None
 ) -> AsyncIterator[tuple[str, ReplicaProcess]]:
     """Its URL, and the process."""
-    process = ReplicaProcess(follower, ArrowRows(LARGE, 10_000), places, most)
+    followed = SnapshotSource(source) if isinstance(source, Follower) else source
+    process = ReplicaProcess(followed, ArrowRows(LARGE, 10_000), places, most)
     started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
     await process.service.open()

@@ -10,7 +10,8 @@ import pytest
 
 from styx.query.schema import Schema, of_description
 from styx.query.source import Place
-from styx.replica.follower import AGAIN_SECONDS, Follower, is_shown
+from styx.replica.follower import AGAIN_SECONDS, Follower
+from styx.replica.state import is_shown
 from styx.schema.description import AppDescription, OperatorDescription
 from styx.store import MemoryStore, StoreReader
 from tests.backup.snapshots import SLOTS, Cluster, Reader, flipped, tables

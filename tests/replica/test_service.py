@@ -18,7 +18,7 @@ from styx.replica.arrow_rows import ArrowRows
 from styx.replica.follower import Moment
 from styx.replica.processes import QueryProcesses
 from styx.replica.service import NothingToAsk, Places
-from styx.replica.state import ReplicaState, SlotChange
+from styx.replica.state import EpochState, SlotChange, after, whole
 from styx.state.slot_state import Delta
 from tests.query.conftest import Filled
 from tests.query.shop import Line, Order, app, lines, order
@@ -176,7 +176,7 @@ class Changing:
 
     def __init__(self, moment: Moment) -> None:
         self.moment = moment
-        self.state = ReplicaState(LARGE)
+        self.state: EpochState
         self.take(0)
 
     def take(self, epoch: int) -> None:
@@ -185,13 +185,12 @@ class Changing:
         delta: Delta = {"order": dict(orders), "order/lines": dict(rows)}
         slots = list(self.moment.state.slots)
         if epoch == 0:
-            self.state.replace(epoch, 0, 0.0, {slot: delta if slot == 0 else {} for slot in slots})
+            self.state = whole(epoch, 0, 0.0, {slot: delta if slot == 0 else {} for slot in slots}, LARGE)
         else:
-            self.state.apply(epoch, 0, 0.0, {0: SlotChange(delta)})
+            self.state = after(self.state, epoch, 0, 0.0, {0: SlotChange(delta)}, LARGE)
 
     def now(self) -> Moment:
-        assert self.state.current is not None
-        return self.moment._replace(state=self.state.current)
+        return self.moment._replace(state=self.state)
 
 
 TORN = 'select min(o.lines) a, max(o.lines) b, min(l.amount) c, max(l.amount) d from "order".state o, "order".lines l'
@@ -250,7 +249,7 @@ def test_rows_are_made_again_for_what_changed_alone(moment: Moment) -> None:
     first = rows.rows(changing.now().state, relation, 0)
     assert first is not None
     assert rows.rows(changing.now().state, relation, 0) is first
-    changing.state.apply(1, 0, 0.0, {0: SlotChange({"order": {(1, "y"): b"x"}})})
+    changing.state = after(changing.state, 1, 0, 0.0, {0: SlotChange({"order": {(1, "y"): b"x"}})}, LARGE)
     assert rows.rows(changing.now().state, relation, 0) is first
     before = changing.now().state
     changing.take(2)

@@ -6,13 +6,15 @@ import logging
 from dataclasses import dataclass
 from typing import Final
 
-from styx.cluster.wire import INGEST_FACT, Busy, Heartbeat
+from styx.cluster.wire import INGEST_FACT, REPLICA_FACT, Busy, Heartbeat
 from styx.transport import Connection
 
 BUSY_TOLD_SECONDS: Final = 1.0
 """What holds up a worker for longer is told; again after twice as long each time."""
 TURNED_AWAY_TOLD_MAX: Final = 1_000
 """Workers that were turned away, by name and reason, of which the log is told; others are only told themselves."""
+
+_LISTENERS: Final = frozenset((INGEST_FACT, REPLICA_FACT))
 
 _log = logging.getLogger("styx.coordinator")
 
@@ -34,7 +36,7 @@ class Links:
     def __init__(self, first: int) -> None:
         self.workers: dict[int, WorkerLink] = {}
         self.gateways: dict[int, Connection] = {}
-        """Those of ingest processes are among them."""
+        """Those of ingest processes and replicas are among them."""
         self.operators: dict[int, Connection] = {}
         self.lifelines: dict[int, Connection] = {}
         self._next = first
@@ -48,7 +50,7 @@ class Links:
     @property
     def gateway_names(self) -> list[str]:
         """The gateways, without the processes that only hear what gateways hear."""
-        return sorted(each.peer.name for each in self.gateways.values() if INGEST_FACT not in each.peer.facts)
+        return sorted(each.peer.name for each in self.gateways.values() if not _LISTENERS & each.peer.facts.keys())
 
     def register(self, connection: Connection) -> WorkerLink:
         """A worker has connected."""

@@ -124,6 +124,7 @@ class CoordinatorSession:
         self.snapshots = SnapshotWatch(store, background)
         self.rates = Rates()
         self.transactions = 0
+        self._began: tuple[tuple[int, int], int] = ((-1, -1), -1)
         self.counters = counters
         self.journal = journal
         journal.may_emit = self.plane.rollout.may_emit
@@ -211,15 +212,21 @@ class CoordinatorSession:
         if self.core.snapshots_completed > before.snapshots_completed:
             self.snapshots.completed(time.monotonic())
         if self.core.phase is Phase.RUNNING and before.phase is not Phase.RUNNING:
-            self._tell_of_generation(self.core.replayed - before.replayed)
+            replayed = self.core.replayed - before.replayed
+            newest = self.core.ledger.newest
+            self._began = (
+                (-1, -1) if newest is None else (newest.generation, newest.epoch),
+                self.core.epoch + replayed,
+            )
+            self._tell_of_generation(replayed)
             for gateway in self.links.gateways.values():
                 gateway.send(encode(self._owners()))
 
     def _owners(self) -> Owners:
-        """What gateways hear when a generation begins to run, and when they come."""
+        """What gateways hear when a generation begins to run, and when they come; also what it began with."""
         core = self.core
         addresses = {worker: core.membership.addresses[worker] for worker in sorted(core.membership.members)}
-        return Owners(core.generation, core.owners, addresses)
+        return Owners(core.generation, core.owners, addresses, core.app_version, *self._began)
 
     def _tell_of_generation(self, replayed: int) -> None:
         core = self.core

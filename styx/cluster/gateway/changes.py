@@ -34,7 +34,7 @@ class ClusterChanges:
         while True:
             known, changed = self._reads.known, self._reads.changed
             if known is not None:
-                async with aclosing(_Generation(self._reads, known, operator, table, place).given()) as given:
+                async with aclosing(GenerationChanges(self._reads, known, operator, table, place).given()) as given:
                     async for each in given:
                         if each.epochs or each.through > place or not begun:
                             place, begun = each.through, True
@@ -42,8 +42,10 @@ class ClusterChanges:
             await until(changed, None if known is None else RETRY_SECONDS)
 
 
-class _Generation:
-    """One follower of the workers of one generation."""
+class GenerationChanges:
+    """One follower of the workers of one generation, behind the end of epoch `after`; `operator` and `table` are as in
+    `followed`.
+    """
 
     def __init__(self, reads: ClusterReads, known: Owners, operator: str, table: str | None, after: int) -> None:
         self._reads = reads
@@ -58,8 +60,8 @@ class _Generation:
         self._refused: FollowOver | None = None
 
     async def given(self) -> AsyncGenerator[Given, None]:
-        """What is complete, until one of these workers is lost, or all of them have no more. Raises what a worker
-        says.
+        """What is complete, until one of these workers is lost, or all of them have no more; the first one says where
+        it begins. Raises what a worker says.
         """
         following: dict[int, Following] = {}
         try:
@@ -89,7 +91,7 @@ class _Generation:
 
     def _hear(self, worker: int, message: ChangesGiven | FollowOver | None) -> None:
         if isinstance(message, ChangesGiven):
-            self._merge.put(worker, message.through, list(map(_flat, message.epochs)))
+            self._merge.put(worker, message.through, list(map(_flat, message.epochs)), message.closed_us)
         else:
             self._left.discard(worker)
             if message is None or not self._merge.has_begun(worker):

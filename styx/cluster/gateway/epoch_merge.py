@@ -11,14 +11,15 @@ from styx.model.changes import FROM_NOW, EpochChanges, Given
 
 
 class _Part:
-    """Of one worker: `through` is how far it is complete, None before it has said where it begins. `messages` are the
-    last epochs of those that are not taken wholly.
+    """Of one worker: `through` is how far it is complete, None before it has said where it begins, and `closed_us` when
+    that epoch closed. `messages` are the last epochs of those that are not taken wholly.
     """
 
-    __slots__ = ("epochs", "messages", "through")
+    __slots__ = ("closed_us", "epochs", "messages", "through")
 
     def __init__(self) -> None:
         self.through: int | None = None
+        self.closed_us = 0
         self.epochs: deque[EpochChanges] = deque()
         self.messages: deque[int] = deque()
 
@@ -35,10 +36,10 @@ class EpochMerge:
         """Whether a worker has said where it begins."""
         return self._parts[worker].through is not None
 
-    def put(self, worker: int, through: int, epochs: list[EpochChanges]) -> None:
+    def put(self, worker: int, through: int, epochs: list[EpochChanges], closed_us: int = 0) -> None:
         """A worker's message; the first one has no epochs."""
         part = self._parts[worker]
-        part.through = through
+        part.through, part.closed_us = through, closed_us
         if epochs:
             part.epochs.extend(epochs)
             part.messages.append(epochs[-1].epoch)
@@ -64,7 +65,8 @@ class EpochMerge:
                     other = whole.get(found.epoch)
                     whole[found.epoch] = found if other is None else _together(other, found)
         self._after = through
-        return Given(through, [whole[epoch] for epoch in sorted(whole)])
+        closed_us = max(part.closed_us for part in self._parts.values() if part.through == through)
+        return Given(through, [whole[epoch] for epoch in sorted(whole)], closed_us)
 
     def taken(self) -> dict[int, int]:
         """By worker, how many of its messages with changes have been taken wholly since the last time."""

@@ -13,7 +13,6 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Iterator
-from functools import partial
 from typing import Final
 
 from prometheus_client.core import Metric
@@ -21,8 +20,8 @@ from prometheus_client.core import Metric
 from styx.client.kafka.events import KafkaEvents
 from styx.client.kafka.requester import RequestCounters, Requester
 from styx.cluster.gateway.changes import ClusterChanges
+from styx.cluster.gateway.coordinator_link import CoordinatorLink
 from styx.cluster.gateway.reads import ClusterReads
-from styx.cluster.reaching import reach_coordinator
 from styx.cluster.wire import GATEWAY, INGEST_FACT, Code, Deployment, Owners, Serve, gateway_hears
 from styx.deployment.package import unpack
 from styx.errors import ConfigurationError, NotSent, RequestRejected
@@ -36,15 +35,12 @@ from styx.model.freshness import Freshness
 from styx.model.limits import Limits
 from styx.model.operator import Operator
 from styx.model.request import AppRouter, Placed, RequestMaker
-from styx.transport import Connection, Hello, Refused, Security
+from styx.transport import Hello, Refused, Security
 from styx.transport.handshake import Refusal
 
 RECONNECT_SECONDS: Final = 0.5
-"""The pause before another attempt to reach the coordinator or Kafka."""
+"""The pause before another attempt to reach Kafka."""
 INCARNATION_BYTES: Final = 8
-PING_SECONDS: Final = 0.25
-SILENCE_SECONDS: Final = 3.0
-"""A coordinator that is silent for longer counts as lost, although the connection is open."""
 STUCK_SECONDS: Final = 60.0
 """A step of following the coordinator that takes longer counts as stuck, because all timeouts are shorter."""
 
@@ -62,8 +58,8 @@ class _NoApp(App):
 class GatewayProcess:
     """An `Engine` for `styx.gateway`; `run` follows the coordinator until it is cancelled.
 
-    `connected` says whether the coordinator is connected. `version` is the served version of the app, 0 before the
-    first. Without `serves` it counts as no gateway, and is the part of `styx ingest` that does as one.
+    `version` is the served version of the app, 0 before the first. Without `serves` it counts as no gateway, and is the
+    part of `styx ingest` that does as one.
     """
 
     def __init__(self, name: str, security: Security, coordinator: str, log: KafkaAddress, serves: bool = True) -> None:
@@ -71,7 +67,6 @@ class GatewayProcess:
         self.limits = Limits()
         self.n_slots = 0
         self.version = 0
-        self.connected = False
         self._security = security
         self._coordinator = coordinator
         self._log = log
@@ -93,39 +88,34 @@ class GatewayProcess:
         self._step_since_s: float | None = None
         self._other_release: str | None = None
         self._waits_for: str | None = f"the {self._what} waits for the coordinator at {coordinator}"
+        self._link = CoordinatorLink(
+            coordinator,
+            security,
+            self._hello,
+            self._told,
+            self._what,
+            self._hear,
+            reached=self._reached,
+            lost=self._lost,
+            refused=self._refused,
+        )
 
     async def run(self) -> None:
         """Serves the coordinator's deployment. Raises `ConfigurationError` if the coordinator's deployment changes to
         another one.
         """
-        while True:
-            link = await reach_coordinator(
-                self._coordinator, self._security, self._hello, RECONNECT_SECONDS, self._told, self._refused
-            )
-            self._other_release = None
-            heard: asyncio.Queue[bytes | None] = asyncio.Queue()
-            link.start(
-                partial(_put, heard),
-                partial(self._lost, heard),
-                ping_seconds=PING_SECONDS,
-                silence_seconds=SILENCE_SECONDS,
-            )
-            self.connected = True
-            try:
-                while (payload := await heard.get()) is not None:
-                    await self._hear(payload)
-                    self._step_since_s = None
-            finally:
-                self._step_since_s = None
-                self.connected = False
-                link.abort(f"the {self._what} no longer listens")
-            await asyncio.sleep(RECONNECT_SECONDS)
+        await self._link.run()
 
     async def close(self) -> None:
         """Disconnects from Kafka and the workers; requests under way may still commit."""
         self._reads.close()
         if self._requester is not None:
             await self._requester.close()
+
+    @property
+    def connected(self) -> bool:
+        """Whether the coordinator is connected."""
+        return self._link.connection is not None
 
     @property
     def ready(self) -> bool:
@@ -210,20 +200,25 @@ class GatewayProcess:
         if refused.refusal is Refusal.VERSION:
             self._other_release = f"the coordinator at {self._coordinator}: {refused}"
 
-    def _lost(self, heard: asyncio.Queue[bytes | None], _: Connection, reason: str) -> None:
-        if self.connected and self._deployment is not None:
+    def _reached(self) -> None:
+        self._other_release = None
+
+    def _lost(self, reason: str) -> None:
+        if self._deployment is not None:
             self._told.warning("the connection to the coordinator is lost: %s", reason)
-        heard.put_nowait(None)
 
     async def _hear(self, payload: bytes) -> None:
         self._step_since_s = time.monotonic()
-        message = gateway_hears.decode(payload)
-        if isinstance(message, Serve):
-            self._take_deployment(message.deployment)
-        elif isinstance(message, Owners):
-            self._reads.owners(message)
-        else:
-            await self._take_code(message)
+        try:
+            message = gateway_hears.decode(payload)
+            if isinstance(message, Serve):
+                self._take_deployment(message.deployment)
+            elif isinstance(message, Owners):
+                self._reads.owners(message)
+            else:
+                await self._take_code(message)
+        finally:
+            self._step_since_s = None
 
     def _take_deployment(self, deployment: Deployment) -> None:
         known = self._deployment
@@ -278,8 +273,3 @@ class GatewayProcess:
                 continue
             self.n_slots = requester.n_slots
             return requester
-
-
-def _put(heard: asyncio.Queue[bytes | None], _: Connection, payloads: list[bytes]) -> None:
-    for payload in payloads:
-        heard.put_nowait(payload)

@@ -91,6 +91,10 @@ class ClusterReads:
         end = None if answer is None else answer.end
         return answer if isinstance(end, PartReturned) or (end is not None and end.code != UNAVAILABLE) else None
 
+    def bytes_received(self) -> dict[int, int]:
+        """By worker, over the connections that there are; signs of life are among them."""
+        return {worker: link.bytes_received for worker, link in self._links.items() if not link.lost}
+
     def link(self, known: Owners, worker: int) -> WorkerLink | None:
         """The connection to a worker, which may still be dialled; None once these are closed."""
         link = self._links.get(worker)

@@ -65,6 +65,11 @@ class WorkerLink:
             self._hear, lambda *_: self._lost(), ping_seconds=PING_SECONDS, silence_seconds=self._silence_seconds
         )
 
+    @property
+    def bytes_received(self) -> int:
+        """Signs of life are among them."""
+        return 0 if self._connection is None else self._connection.bytes_received
+
     def close(self) -> None:
         """Ends the connection, and whoever waits for an answer asks again."""
         self._ready.cancel()

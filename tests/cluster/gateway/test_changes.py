@@ -200,8 +200,8 @@ class Copy:
 
     async def follow(self, source: ClusterChanges, after: int) -> None:
         try:
-            async for through, epochs in source.follow("account", None, after):
-                self._take(through, epochs)
+            async for given in source.follow("account", None, after):
+                self._take(given.through, given.epochs)
         except SnapshotTooOld as error:
             self.told = error
 
