@@ -27,7 +27,7 @@ from styx.cluster.gateway.process import GatewayProcess
 from styx.cluster.options import CoordinatorOptions, ProcessOptions
 from styx.cluster.worker.process import WorkerProcess
 from styx.gateway.app import Gateway
-from styx.http.direct import DirectRequest, Headers
+from styx.http.direct_request import DirectRequest, Headers
 from styx.kafka.address import parse_kafka_url
 from styx.model.limits import Limits
 from styx.native.form import FORM, PLAIN_VARIABLE

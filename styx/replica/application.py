@@ -11,6 +11,7 @@ from prometheus_client.core import Metric
 
 from styx.gateway import head, status
 from styx.gateway.app import SHUTTING_DOWN
+from styx.gateway.methods import MethodNotAllowed
 from styx.gateway.status import Answer
 from styx.http.asgi import CLOSE, Message, Receive, Scope, Send
 from styx.metrics.exposition import CONTENT_TYPE, Exposition, counters, gauge, histogram
@@ -135,7 +136,7 @@ class SqlApplication:
                 "not_found", status.REJECTED, f"{shown(path)}: a replica answers in SQL; it has {there}"
             )
         if method not in ("GET", "HEAD"):
-            return status.refusal(status.MethodNotAllowed(method, ("GET",)), "method_not_allowed")
+            return status.refusal(MethodNotAllowed(method, ("GET",)), "method_not_allowed")
         return page()
 
     def _page(self) -> Answer:

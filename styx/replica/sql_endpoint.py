@@ -17,6 +17,7 @@ import msgspec
 from styx.errors import RequestRejected
 from styx.gateway import status
 from styx.gateway.body import ClientGone, IncomingBody
+from styx.gateway.methods import MethodNotAllowed
 from styx.gateway.reads import epoch_in
 from styx.gateway.status import Answer
 from styx.http.asgi import CLOSE, Receive, Scope, Send
@@ -60,7 +61,7 @@ class SqlEndpoint:
             elif method == "POST":
                 await self._post(scope, receive, send)
             else:
-                raise status.MethodNotAllowed(method, ("GET", "POST"))
+                raise MethodNotAllowed(method, ("GET", "POST"))
         except (RequestRejected, QueryRefused) as error:
             await respond(refusal_of(error), scope, send)
         except ClientGone:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from styx.errors import RequestRejected
 from styx.gateway import status
 from styx.gateway.body import ClientGone
+from styx.gateway.methods import MethodNotAllowed
 from styx.gateway.reads import epoch_in
 from styx.http.asgi import Receive, Scope, Send
 from styx.query.service import Asked, Limits, QueryFailed, QueryRefused, QueryService
@@ -65,7 +66,7 @@ class WatchEndpoint:
         """The ASGI interface."""
         try:
             if scope["method"] != "GET":
-                raise status.MethodNotAllowed(scope["method"], ("GET",))
+                raise MethodNotAllowed(scope["method"], ("GET",))
             options = options_of(scope.get("query_string", b""), ("sql", "rows", "seconds"))
             if "sql" not in options:
                 raise RequestRejected("bad_request", "the URL has no query: …/v1/sql/watch?sql=SELECT…")

@@ -119,7 +119,7 @@ def without_a_row(state: EpochState, later: EpochState) -> EpochState:
     slot, tables = next((slot, tables) for slot, tables in state.slots.items() if "text/marks" in tables)
     entries = dict(tables["text/marks"].entries())
     del entries[min(entries)]
-    changed = {**tables, "text/marks": SlotTable(entries, {}, tables["text/marks"].bytes)}
+    changed = {**tables, "text/marks": SlotTable((entries,), tables["text/marks"].bytes)}
     return replace(state, slots={**state.slots, slot: changed})
 
 
