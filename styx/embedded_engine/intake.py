@@ -13,6 +13,7 @@ from typing import Any, Final
 from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.engine_log import EngineLog
 from styx.errors import FunctionTooLong, InTransactionError, NotSent, OutcomeUnknown, RequestRejected, StyxError
+from styx.host.backlog import Backlog
 from styx.host.waiters import Receiver, Waiter, Waiters, fail
 from styx.log.base import Stream
 from styx.messages import Reply, ReplyRecord, Request
@@ -29,6 +30,8 @@ from styx.worker.standing import Placing
 
 LOG_BACKLOG_BYTES_MAX: Final = 64 * 1024 * 1024
 """While more than this waits for the disk, requests are held back."""
+COUNTED_TOGETHER: Final = 16
+"""Replies that the backlog is told of at once, since telling it costs more than a reply's own part of it."""
 
 
 class EngineRouter(AppRouter):
@@ -65,6 +68,8 @@ class RequestIntake:
     def __init__(self, log: EngineLog, drive: Drive, taken_max: int) -> None:
         loop = self._loop = asyncio.get_running_loop()
         self.taken = Waiters[str](loop, taken_max, _no_reply, forgets=False)
+        self._backlog = Backlog()
+        self._uncounted = 0
         self.held = Waiters[str](loop, math.inf, _no_place, forgets=False, queued=True)
         self._appended = log
         self._log = log.log
@@ -106,6 +111,14 @@ class RequestIntake:
         waiter = self.taken.by_id.get(reply.request_id)
         if waiter is not None:
             self.taken.answer(waiter, reply)
+            self._uncounted += 1
+            if self._uncounted == COUNTED_TOGETHER:
+                self._count(waiter.since_s)
+
+    def _count(self, since_s: float) -> None:
+        count, self._uncounted, now_s = self._uncounted, 0, self._loop.time()
+        self._backlog.answered(now_s, count, now_s - since_s, len(self.taken.by_id))
+        self.taken.bound(self._backlog.bound)
 
     def end(self, reason: str) -> None:
         """Nobody is answered any more."""

@@ -84,16 +84,21 @@ class Waiters(Generic[K]):
         self.by_id: dict[K, Waiter[K]] = OrderedDict() if queued else {}
         self._loop = loop
         self._count_max = count_max
+        self._most = count_max
         self._late = late
         self._sweep_s = SWEEP_SECONDS_MAX if forgets else math.inf
         self._bytes = 0
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at_s = math.inf
 
+    def bound(self, most: float) -> None:
+        """There is no place for more than so many now, nor ever for more than `count_max`."""
+        self._most = min(self._count_max, most)
+
     @property
     def full(self) -> bool:
         """There is no place for another one."""
-        return len(self.by_id) >= self._count_max or self._bytes >= IN_FLIGHT_BYTES_MAX
+        return len(self.by_id) >= self._most or self._bytes >= IN_FLIGHT_BYTES_MAX
 
     def check(self, key: K, crowded: bool = False) -> None:
         """Raises `RequestRejected`: `bad_request` for an id under way, `overloaded` without a place or if `crowded`."""
@@ -101,7 +106,7 @@ class Waiters(Generic[K]):
         if key in by_id:
             name = key if isinstance(key, str) else key.decode()
             raise RequestRejected("bad_request", f"request id {name!r} is under way already")
-        if crowded or len(by_id) >= self._count_max or self._bytes >= IN_FLIGHT_BYTES_MAX:
+        if crowded or len(by_id) >= self._most or self._bytes >= IN_FLIGHT_BYTES_MAX:
             raise RequestRejected("overloaded", f"{len(by_id)} requests are in flight; try again soon")
 
     def add(self, waiter: Waiter[K]) -> None:

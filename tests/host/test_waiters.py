@@ -160,3 +160,15 @@ async def test_only_a_queue_says_which_is_its_oldest(three: Waiters[bytes]) -> N
     add(three, "one")
     with pytest.raises(AssertionError, match="a plain dictionary looks at all"):
         three.pop_oldest()
+
+
+async def test_a_bound_is_within_the_limit_and_may_be_lifted(three: Waiters[bytes]) -> None:
+    three.bound(2.5)
+    for name in ("one", "two", "three"):
+        add(three, name)
+    assert three.full
+    refused(three, "four")
+    three.bound(math.inf)
+    refused(three, "four")
+    three.remove(three.by_id[b"one"])
+    add(three, "four")

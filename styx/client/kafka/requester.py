@@ -20,6 +20,7 @@ import msgspec
 from styx.client.kafka.replies import ReplyReader
 from styx.client.kafka.sender import RequestSender
 from styx.errors import ConfigurationError, EngineFailed, NotSent, OutcomeUnknown
+from styx.host.backlog import Backlog
 from styx.host.waiters import Receiver, Waiter, Waiters
 from styx.kafka.address import KafkaAddress
 from styx.kafka.session import KafkaSession
@@ -94,6 +95,7 @@ class Requester:
         self._loop = asyncio.get_running_loop()
         self._session = KafkaSession(address)
         self._waiters = Waiters[bytes](self._loop, self.limits.in_flight_max, self._late)
+        self._backlog = Backlog()
         self._sender = RequestSender(self._session, topics.requests, self._failed)
         self._replied_after = self._sender.producer.pacing.replied_after
         self._replies: ReplyReader | None = None
@@ -206,7 +208,7 @@ class Requester:
 
     def _answer(self, records: list[Any]) -> None:
         waiters, counters, now_s = self._waiters, self.counters, self._loop.time()
-        find, answer = waiters.by_id.get, waiters.answer
+        find, answer, before = waiters.by_id.get, waiters.answer, len(waiters.by_id)
         seconds: list[float] = []
         fastest_s = math.inf
         for record in records:
@@ -235,6 +237,8 @@ class Requester:
             counters.committed_after(seconds)
         if fastest_s != math.inf:
             self._replied_after(fastest_s)
+            self._backlog.answered(now_s, before - len(waiters.by_id), fastest_s, len(waiters.by_id))
+            waiters.bound(self._backlog.bound)
 
     def _count_garbage(self) -> None:
         self.counters.garbage += 1

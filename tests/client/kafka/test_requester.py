@@ -3,7 +3,10 @@ counted.
 """
 
 import asyncio
+import math
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -11,9 +14,10 @@ from aiokafka import AIOKafkaProducer
 from styx import App, Limits
 from styx.client.kafka.requester import FEW, RequestCounters, Requester
 from styx.errors import ConfigurationError, NotSent, OutcomeUnknown, RequestRejected
+from styx.host.waiters import Waiter
 from styx.kafka.address import KafkaAddress
 from styx.kafka.topics import topics_of
-from styx.messages import Reply, Request, encode_request
+from styx.messages import Reply, ReplyRecord, Request, encode_reply, encode_request
 from styx.model.request import AppRouter, Placed, request_ids
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.client.kafka.fake_worker import REPLY_PARTITIONS, FakeWorker
@@ -179,3 +183,28 @@ def test_counted_errors() -> None:
     for code in "aborted", "overloaded", "bad_arguments":
         counters.failed_after(code, 0.1)
     assert (counters.committed, counters.aborted, counters.rejected, counters.latency.count) == (0, 1, 2, 3)
+
+
+async def test_it_takes_no_more_than_is_answered_soon() -> None:
+    class Answered:
+        def __init__(self) -> None:
+            self.bound = 2.0
+            self.told: list[tuple[int, float, int]] = []
+
+        def answered(self, _now_s: float, count: int, quickest_s: float, in_flight: int) -> None:
+            self.told.append((count, quickest_s, in_flight))
+
+    requester = Requester(KafkaAddress("127.0.0.1:1"), "shelf")
+    requester._backlog = backlog = cast(Any, Answered())
+    loop = asyncio.get_running_loop()
+    for number in range(4):
+        waiter = Waiter(b"r%d" % number, 0, b"", loop.create_future(), True, False, loop.time() - 3, math.inf)
+        requester._waiters.add(waiter)
+    made = encode_reply(ReplyRecord("r0", 1, 1, 0, 1, b"\x01"))
+    requester._answer([SimpleNamespace(key=b"r0", value=made)])
+    ((count, quickest_s, in_flight),) = backlog.told
+    assert (count, in_flight) == (1, 3)
+    assert quickest_s >= 3
+    with pytest.raises(RequestRejected, match="overloaded: 3 requests are in flight"):
+        requester._waiters.check(b"r9")
+    await requester.close()
