@@ -120,12 +120,16 @@ async def _send_at(client: Client, make: Callable[[], Planned], rate: float) -> 
     loop = asyncio.get_running_loop()
     under_way: set[asyncio.Task[None]] = set()
     due_s = loop.time()
-    while True:
-        due_s += 1 / rate
-        await asyncio.sleep(max(0.0, due_s - loop.time()))
-        task = asyncio.create_task(_send(client, make()))
-        under_way.add(task)
-        task.add_done_callback(under_way.discard)
+    try:
+        while True:
+            due_s += 1 / rate
+            await asyncio.sleep(max(0.0, due_s - loop.time()))
+            task = asyncio.create_task(_send(client, make()))
+            under_way.add(task)
+            task.add_done_callback(under_way.discard)
+    finally:
+        for task in under_way:
+            task.cancel()
 
 
 async def _send(client: Client, planned: Planned) -> None:
