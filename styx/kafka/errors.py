@@ -28,6 +28,8 @@ NO_ERROR: Final = 0
 OFFSET_OUT_OF_RANGE: Final = 1
 UNKNOWN_TOPIC_OR_PARTITION: Final = 3
 TOPIC_ALREADY_EXISTS: Final = 36
+SETTING_REFUSED: Final = frozenset({40, 44})
+"""INVALID_CONFIG, POLICY_VIOLATION: a topic cannot have a setting, or nobody may choose it there."""
 CONCURRENT_TRANSACTIONS: Final = 51
 """The end of the last transaction is being written."""
 

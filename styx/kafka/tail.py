@@ -164,10 +164,12 @@ class Tail(ABC):
                 await asyncio.sleep(pause_s)
 
     def _wanted(self, leader: int) -> dict[int, int]:
+        topic, paused, leader_of = self._topic, self._paused, self._session.leader
+        led = None if leader == _NOBODY else leader
         return {
             partition: offset
             for partition, offset in self._positions.items()
-            if partition not in self._paused and self._leader(partition) == leader
+            if partition not in paused and leader_of(topic, partition) == led
         }
 
     async def _fetch(self, leader: int, wanted: dict[int, int]) -> None:

@@ -12,7 +12,14 @@ from aiokafka.protocol.metadata import MetadataRequest
 
 from styx.errors import ConfigurationError
 from styx.kafka.address import KafkaAddress
-from styx.kafka.errors import NO_ERROR, TOPIC_ALREADY_EXISTS, UNKNOWN_TOPIC_OR_PARTITION, name_of, passes
+from styx.kafka.errors import (
+    NO_ERROR,
+    SETTING_REFUSED,
+    TOPIC_ALREADY_EXISTS,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    name_of,
+    passes,
+)
 from styx.kafka.offsets import END, list_offsets
 from styx.kafka.session import REQUEST_SECONDS, RETRY_SECONDS, KafkaSession
 from styx.log.base import Stream
@@ -30,6 +37,11 @@ ROUTING_KEY: Final = b"routing"
 """The key of the directory topic's record with the routing table."""
 CREATE_SECONDS_MAX: Final = 30.0
 """How long a new topic may take to get its leaders."""
+
+READ_ON: Final[Mapping[str, str]] = {"index.interval.bytes": "0"}
+"""For topics that are read on from their ends in small batches. By default the index of a partition has an entry for
+each 4 KiB, and a broker looks through all batches between the entry and the offset of a fetch, one read each.
+"""
 
 _APP_NAME: Final = re.compile(r"[A-Za-z0-9_-]++")
 
@@ -62,10 +74,11 @@ def topics_of(app: str) -> Topics:
 
 
 class TopicSettings(NamedTuple):
-    """How a topic is created."""
+    """How a topic is created. What is `wished` only saves work, and is left out if the broker refuses it."""
 
     n_partitions: int
     configuration: Mapping[str, str]
+    wished: Mapping[str, str] = {}
 
 
 def settings(
@@ -80,12 +93,17 @@ def settings(
     }
     for_ever = common | {"retention.ms": "-1", "retention.bytes": "-1"}
     return {
-        # The broker's time, so that `ctx.now()` does not depend on a client's clock.
-        topics.requests: TopicSettings(n_slots, for_ever | {"message.timestamp.type": "LogAppendTime"}),
+        topics.requests: TopicSettings(
+            n_slots,
+            # The broker's time, so that `ctx.now()` does not depend on a client's clock.
+            for_ever | {"message.timestamp.type": "LogAppendTime"},
+            READ_ON,
+        ),
         topics.epochs: TopicSettings(1, for_ever),
         topics.replies: TopicSettings(
             reply_partitions,
             common | {"retention.ms": str(REPLIES_RETENTION_SECONDS * 1000), "retention.bytes": "-1"},
+            READ_ON,
         ),
         topics.externals: TopicSettings(n_slots, for_ever),
         topics.directory: TopicSettings(1, common | {"cleanup.policy": "compact"}),
@@ -198,17 +216,26 @@ def _check(there: Mapping[str, _Topic], wanted: Mapping[str, TopicSettings]) -> 
             )
 
 
+def _configured(wanted: TopicSettings, wishing: bool) -> dict[str, str]:
+    return {**wanted.configuration, **(wanted.wished if wishing else {})}
+
+
 async def _create(session: KafkaSession, missing: Mapping[str, TopicSettings], replication: int) -> None:
-    topics: list[tuple[Any, ...]] = [
-        (name, each.n_partitions, replication, [], list(each.configuration.items())) for name, each in missing.items()
-    ]
+    wishing = True
     while True:
+        topics: list[tuple[Any, ...]] = [
+            (name, each.n_partitions, replication, [], list(_configured(each, wishing).items()))
+            for name, each in missing.items()
+        ]
         answer = await session.send_anywhere(CreateTopicsRequest(topics, int(REQUEST_SECONDS * 1000), False))
         codes = {name: (code, why) for name, code, why in answer.topic_errors}
         again = False
         for name, (code, why) in codes.items():
             if code in (NO_ERROR, TOPIC_ALREADY_EXISTS):
                 continue
+            if code in SETTING_REFUSED and wishing and missing[name].wished:
+                wishing, again = False, True
+                break
             if not passes(code):
                 raise ConfigurationError(f"{session} cannot create the topic {name}: {why or name_of(code)}")
             again = True

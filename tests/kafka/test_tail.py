@@ -223,6 +223,24 @@ async def feed(
 
 
 @pytest.mark.slow
+async def test_reading_goes_on_when_the_broker_has_forgotten_the_session(
+    feed: RequestFeed, delivered: Delivered, appender: Appender, topics: Topics
+) -> None:
+    feed.assign({0: 0, 1: 0})
+    await appender.append(topics.requests, 0, [record(0)])
+    await delivered.until(lambda: len(delivered.arrivals) == 1)
+    (session,) = feed._fetching.values()
+    first = session._id
+    assert first, "the broker keeps no sessions"
+    session._epoch = 77
+    await appender.append(topics.requests, 0, [record(1)])
+    await delivered.until(lambda: delivered.of(0) == [0, 1])
+    await appender.append(topics.requests, 0, [record(2)])
+    await delivered.until(lambda: delivered.of(0) == [0, 1, 2])
+    assert session._id not in (0, first)
+
+
+@pytest.mark.slow
 async def test_slots_are_delivered_from_their_offsets_on(
     feed: RequestFeed, delivered: Delivered, appender: Appender, topics: Topics
 ) -> None:

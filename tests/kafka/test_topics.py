@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
@@ -10,7 +12,9 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from styx.errors import ConfigurationError
-from styx.kafka.topics import Topics, ensure_topics, topics_of
+from styx.kafka.errors import NO_ERROR, SETTING_REFUSED, TOPIC_ALREADY_EXISTS
+from styx.kafka.session import KafkaSession
+from styx.kafka.topics import READ_ON, Topics, TopicSettings, _create, ensure_topics, topics_of
 from styx.log.base import Stream
 from tests.real_services import RealKafka
 
@@ -43,6 +47,7 @@ async def test_topics_are_created_once_with_their_settings(kafka: RealKafka) -> 
     assert {settings[each]["max.message.bytes"] for each in topics} == {str(8 * 1024 * 1024)}
     assert {settings[each]["compression.type"] for each in topics} == {"uncompressed"}
     assert [settings[each]["cleanup.policy"] for each in topics] == ["delete"] * 4 + ["compact"]
+    assert {settings[each]["index.interval.bytes"] for each in (topics.requests, topics.replies)} == {"0"}
 
 
 @pytest.mark.slow
@@ -55,6 +60,39 @@ async def test_another_number_of_partitions_is_refused(kafka: RealKafka, topics:
 async def test_more_replicas_than_brokers_are_refused(kafka: RealKafka) -> None:
     with pytest.raises(ConfigurationError, match="cannot create the topic"):
         await ensure_topics(kafka.bootstrap, topics_of(f"bank-{uuid4().hex[:8]}"), 1, 1, replication=3)
+
+
+@pytest.mark.parametrize("code", sorted(SETTING_REFUSED))
+async def test_a_setting_that_only_saves_work_is_left_out_where_it_is_refused(code: int) -> None:
+    session = Choosy(code)
+    wanted = {"read": TopicSettings(1, {"a": "1"}, READ_ON), "other": TopicSettings(1, {"a": "1"})}
+    await _create(cast(KafkaSession, session), wanted, 1)
+    assert session.created == {"read": {"a": "1"}, "other": {"a": "1"}}
+
+
+async def test_a_setting_that_is_needed_is_not_left_out() -> None:
+    session = Choosy(min(SETTING_REFUSED), "a")
+    with pytest.raises(ConfigurationError, match="cannot create the topic read"):
+        await _create(cast(KafkaSession, session), {"read": TopicSettings(1, {"a": "1"}, READ_ON)}, 1)
+
+
+class Choosy:
+    """A broker that refuses one setting."""
+
+    def __init__(self, code: int, setting: str = "index.interval.bytes") -> None:
+        self.created: dict[str, dict[str, str]] = {}
+        self._code = code
+        self._setting = setting
+
+    async def send_anywhere(self, request: Any) -> Any:
+        errors = []
+        for name, _, _, _, configuration in request.create_topic_requests:
+            refused = self._setting in dict(configuration)
+            exists = name in self.created
+            errors.append((name, self._code if refused else TOPIC_ALREADY_EXISTS if exists else NO_ERROR, None))
+            if not refused and not exists:
+                self.created[name] = dict(configuration)
+        return SimpleNamespace(topic_errors=errors)
 
 
 async def test_a_broker_that_is_not_there_is_said_so() -> None:

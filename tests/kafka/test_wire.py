@@ -41,6 +41,25 @@ def test_fetch_is_what_the_schema_says() -> None:
     assert encoded(Fetch(*FETCH)) == encoded(FetchRequest(*FETCH), {1: (10, 10)})
 
 
+@pytest.mark.parametrize(
+    ("named", "left", "forgotten"), [([(0, 7, 1000)], [], []), ([], [3, 4], [("requests", [3, 4])]), ([], [], [])]
+)
+def test_a_fetch_of_a_session_is_what_the_schema_says(
+    named: list[tuple[int, int, int]], left: list[int], forgotten: list[Any]
+) -> None:
+    ours = Fetch(500, 1, 1_000_000, 0, [("requests", named)])
+    ours.session = (17, 3, left)
+    theirs = FetchRequest_v10(-1, 500, 1, 1_000_000, 0, 17, 3, [], forgotten)
+    if named:
+        theirs = FetchRequest_v10(-1, 500, 1, 1_000_000, 0, 17, 3, [("requests", [(0, -1, 7, -1, 1000)])], forgotten)
+    assert ours.prepare(OURS).encode() == theirs.encode()
+
+
+def test_a_whole_message() -> None:
+    data = encoded(Fetch(*FETCH))
+    assert Fetch(*FETCH).prepare(OURS).message(77, "styx") == len(data).to_bytes(4, "big") + data
+
+
 @pytest.mark.parametrize("transaction", ["worker-0", None])
 def test_produce_is_what_the_schema_says(transaction: str | None) -> None:
     assert PRODUCE_VERSION == ProduceRequest_v7.API_VERSION
@@ -54,11 +73,13 @@ def test_what_was_fetched_is_read() -> None:
         (1, 1, -1, -1, -1, None, b""),
         (2, 0, 9, 8, 0, [], None),
     ]
-    answer = FetchResponse_v10(0, 0, 0, [("requests", partitions), ("ü", [])]).encode()
-    assert Fetched.decode(BytesIO(answer)).topics == [
+    answer = FetchResponse_v10(0, 70, 5, [("requests", partitions), ("ü", [])]).encode()
+    fetched = Fetched.decode(BytesIO(answer))
+    assert fetched.topics == [
         ("requests", [(0, 0, 9, b"records"), (1, 1, -1, b""), (2, 0, 9, b"")]),
         ("ü", []),
     ]
+    assert (fetched.code, fetched.session) == (70, 5)
 
 
 def test_what_was_produced_is_read() -> None:
