@@ -17,7 +17,6 @@ from styx.errors import BadArguments, StyxError
 from styx.model.app import App
 from styx.model.changes import ChangeSource, EpochChanges, entries, table_name
 from styx.model.operator import Operator
-from styx.relational.columns import Column
 from styx.relational.table import Table
 from styx.values.codec import shown
 from styx.values.custom_types import dec_hook
@@ -191,12 +190,8 @@ def _primary_key(table: Table, told: Any) -> Any:
     """The primary key that JSON has: a time, for example, has come as text."""
     if len(table.key) != 1:
         values = zip(table.key, told, strict=True)
-        return tuple([_value(column, each) for column, each in values])
-    return _value(table.key[0], told)
-
-
-def _value(column: Column, told: Any) -> Any:
-    return told if column.kind is None or column.plain else msgspec.convert(told, column.kind.classes[0])
+        return tuple([column.of_json(each) for column, each in values])
+    return table.key[0].of_json(told)
 
 
 def _key(key: Any) -> Any:

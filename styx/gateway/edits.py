@@ -35,7 +35,7 @@ from styx.values.codec import decode_plain, encode_any, shown
 from styx.values.custom_types import dec_hook
 
 _METHODS: Final = ("GET", "HEAD", "POST")
-_decode_pk = msgspec.json.Decoder(list[str | int]).decode
+_decode_pk = msgspec.json.Decoder(list[str | int | bool]).decode
 
 
 class _Edit(msgspec.Struct, forbid_unknown_fields=True):
@@ -127,7 +127,7 @@ def _with_result(record: ReplyRecord, result: dict[str, Any]) -> ReplyRecord:
     return msgspec.structs.replace(record, result=encode_any(result, "the answer"))
 
 
-def _row(query: bytes) -> tuple[str, list[str | int]]:
+def _row(query: bytes) -> tuple[str, list[str | int | bool]]:
     """(the table, "" for the entity's value; the row's primary key)."""
     given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
     found = dict(given)

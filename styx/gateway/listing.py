@@ -65,6 +65,8 @@ async def answer_list(
             return _answer(page, wanted.values)
     except _Failed as failed:
         return failed.answer
+    except SnapshotTooOld as error:
+        return failure(reads.TOO_OLD, type(error).__name__, error.message)
     except TimeoutError:
         return reads.late(seconds, freshness)
 

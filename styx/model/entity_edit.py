@@ -13,6 +13,8 @@ from hashlib import blake2b
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+import msgspec
+
 from styx.errors import BadArguments, BadQuery, EditConflict, describe
 from styx.model.context import Context
 from styx.model.function_spec import EDIT_FUNCTION, LOOK_FUNCTION, FunctionSpec, Hints
@@ -64,12 +66,16 @@ def _table(ctx: Context, table: str) -> Table | None:
 
 
 def _key(table: Table | None, pk: list[Any]) -> Any:
-    """The row's primary key, as `ctx.rows(table)` takes it."""
+    """The row's primary key, as `ctx.rows(table)` takes it, of its JSON."""
     if table is None:
         return ()
-    key = pk[0] if len(pk) == 1 else tuple(pk)
     try:
+        if len(pk) == len(table.key):
+            pk = [column.of_json(each) for column, each in zip(table.key, pk, strict=True)]
+        key = pk[0] if len(pk) == 1 else tuple(pk)
         table.key_parts(key)
+    except msgspec.ValidationError as error:
+        raise BadArguments(f"the primary key of {table.full_name}: {error}") from None
     except BadQuery as error:
         raise BadArguments(str(error)) from None
     return key

@@ -1,8 +1,9 @@
 """The few things that PostgreSQL's clients write and DuckDB does not read, written so that it does.
 
-In every query parameters get the casts of their types, and the text of `= ANY('{a,b}')` is a list. In queries about the
-catalog: names of `pg_catalog` are those of the shim; `OPERATOR(pg_catalog.~)` is `~`; `COLLATE` goes;
-`'name'::regclass` is a call of a macro; types and functions that DuckDB lacks are those that it has.
+In every query parameters get the casts of their types, the text of `= ANY('{a,b}')` is a list, and a cast to numeric
+keeps more than DuckDB's three digits behind the point. In queries about the catalog: names of `pg_catalog` are those of
+the shim; `OPERATOR(pg_catalog.~)` is `~`; `COLLATE` goes; `'name'::regclass` is a call of a macro; types and functions
+that DuckDB lacks are those that it has.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ _TYPES: Final = {
 }
 
 
+_NUMERIC: Final = frozenset({"numeric", "decimal", "dec"})
+_CASTS: Final = frozenset({"cast", "try_cast"})
 _FUNCTIONS: Final = {"json_build_object": "json_object", "json_agg": "json_group_array"}
 
 
@@ -60,16 +63,32 @@ def for_duckdb(sql: str, tokens: Sequence[Token], expressions: Mapping[int, str]
 
 def _edits(tokens: Sequence[Token], expressions: Mapping[int, str], *, catalog: bool) -> Iterator[Edit]:
     at = 0
+    opened: list[str] = []  # the words in front of the parentheses that are open
     while at < len(tokens):
         edit, used = (_of_catalog(tokens, at, expressions) if catalog else None) or (None, 1)
         token = tokens[at]
+        if token.word == "(":
+            opened.append(tokens[at - 1].word if at else "")
+        elif token.word == ")" and opened:
+            opened.pop()
         if edit is not None:
             yield edit
         elif token.kind == "string" and _after_any(tokens, at):
             yield Edit(token.at, token.end, _list(token))
         elif token.kind == "parameter":
             yield Edit(token.at, token.end, _parameter(token, expressions))
+        elif token.word in _NUMERIC and _is_cast(tokens, at, opened):
+            yield Edit(token.at, token.end, BY_NAME["numeric"].cast)
         at += used
+
+
+def _is_cast(tokens: Sequence[Token], at: int, opened: Sequence[str]) -> bool:
+    """Whether a token is the type of a cast, without digits of its own."""
+    before = tokens[at - 1].word if at else ""
+    behind = tokens[at + 1].word if at + 1 < len(tokens) else ""
+    if before == "as" and (not opened or opened[-1] not in _CASTS):
+        return False
+    return before in ("::", "as") and behind != "("
 
 
 def _after_any(tokens: Sequence[Token], at: int) -> bool:

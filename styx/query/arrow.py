@@ -44,11 +44,16 @@ def arrow_schema(fields: Sequence[Field]) -> pa.Schema:
     return pa.schema([pa.field(each.name, _TYPES[each.kind]) for each in fields])
 
 
-def batches(fields: Sequence[Field], records: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
-    """The records as batches of `BATCH_ROWS`; raises `UnsupportedValue` for a value that its column's type lacks."""
+def batches(
+    fields: Sequence[Field], records: Iterable[tuple[Any, ...]], unfit: dict[str, str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The records as batches of `BATCH_ROWS`; raises `UnsupportedValue` for a value that its column's type lacks.
+
+    With `unfit`, such a column is null in its whole batch, and `unfit` says why: nobody may read it.
+    """
     schema, rest = arrow_schema(fields), iter(records)
     while rows := list(islice(rest, BATCH_ROWS)):
-        columns = [_column(each, values) for each, values in zip(fields, zip(*rows, strict=True), strict=True)]
+        columns = [_column(each, values, unfit) for each, values in zip(fields, zip(*rows, strict=True), strict=True)]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -79,13 +84,17 @@ def parquet_writer(file: IO[bytes], fields: Sequence[Field]) -> parquet.ParquetW
     return parquet.ParquetWriter(file, arrow_schema(fields), compression="zstd")
 
 
-def _column(field: Field, values: Sequence[Any]) -> pa.Array:
+def _column(field: Field, values: Sequence[Any], unfit: dict[str, str] | None) -> pa.Array:
     if field.kind == JSON:
         values = [None if value is None else json_of(value).decode() for value in values]
     try:
         return pa.array(values, _TYPES[field.kind])
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-        raise UnsupportedValue(_refusal(field, values)) from None
+        why = _refusal(field, values)
+        if unfit is None:
+            raise UnsupportedValue(why) from None
+        unfit.setdefault(field.name, why)
+        return pa.nulls(len(values), _TYPES[field.kind])
 
 
 def _refusal(field: Field, values: Sequence[Any]) -> str:

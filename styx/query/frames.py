@@ -14,7 +14,7 @@ _READ_BYTES: Final = 2**20
 HEADER: Final = b"H"
 """To the process: the query and the tables, as JSON."""
 NEEDS: Final = b"N"
-"""From the process: the numbers of the tables that the query reads, as JSON."""
+"""From the process: what the query reads, `Needs` as JSON."""
 ROWS: Final = b"R"
 """Rows, in both directions: an Arrow IPC stream with a schema and at most one batch."""
 SHARED: Final = b"S"

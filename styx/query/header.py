@@ -1,4 +1,4 @@
-"""What the process of a query is told first: the query, all tables, and what it may use."""
+"""What the process of a query is told first, the query, all tables, and what it may use; and what it answers."""
 
 from __future__ import annotations
 
@@ -25,6 +25,15 @@ class Header(msgspec.Struct, frozen=True):
     tables: list[Table]
     memory_bytes: int
     seconds: float
+
+
+class Needs(msgspec.Struct, frozen=True):
+    """The numbers of the tables that the query reads, and their columns that it may read, in small letters; None for
+    all.
+    """
+
+    tables: list[int]
+    columns: list[str] | None
 
 
 def header_bytes(asked: Asked, tables: Sequence[Table], memory_bytes: int, seconds: float) -> bytes:

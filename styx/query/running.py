@@ -27,7 +27,7 @@ from styx.query.frames import (
     OutOfTime,
     write_frame,
 )
-from styx.query.header import header_bytes
+from styx.query.header import Needs, header_bytes
 from styx.query.process import QueryProcess
 from styx.query.relations import Table
 from styx.query.service import Asked, Cause, Limits, QueryFailed
@@ -63,6 +63,7 @@ class RunningQuery:
         self._options = options
         # Neither a table's batch nor a result's is larger than what the process may hold.
         self._frames = FrameReader(process.descriptor, frame_bytes_max or limits.memory_mib * MIB)
+        self._columns: list[str] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -79,6 +80,14 @@ class RunningQuery:
     def load(self, number: int) -> None:
         """Sends the rows of the table of that number, by `send_rows` or `share_rows`."""
         raise NotImplementedError
+
+    def check_columns(self, unfit: Mapping[str, str]) -> None:
+        """Raises `QueryFailed` if the query may read a column with a value that its type lacks. `unfit`: these columns,
+        and why.
+        """
+        for name, why in unfit.items():
+            if self._columns is None or name.casefold() in self._columns:
+                raise QueryFailed(f"{why}. A query that names its columns, and not this one, runs")
 
     def send_rows(self, batch: pa.RecordBatch) -> None:
         """Sends rows of a table."""
@@ -99,9 +108,10 @@ class RunningQuery:
         """
         self._send(HEADER, header_bytes(self._asked, self._tables, self._limits.memory_mib * MIB, self._limits.seconds))
         self._frames.seconds_left = START_SECONDS_MAX
-        needs = msgspec.json.decode(self._next(NEEDS), type=list[int])
+        needs = msgspec.json.decode(self._next(NEEDS), type=Needs)
         self._frames.seconds_left = None
-        for at in needs:
+        self._columns = needs.columns
+        for at in needs.tables:
             self.load(at)
             self._send(END)
         self._next(BEGINS)

@@ -12,7 +12,7 @@ import os
 import socket
 import tempfile
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -22,9 +22,14 @@ DESCRIPTORS_MAX: Final = 200
 
 
 class SharedRows:
-    """An Arrow IPC stream of `bytes` bytes and `rows` rows behind a descriptor, which is closed with the object."""
+    """An Arrow IPC stream of `bytes` bytes and `rows` rows behind a descriptor, which is closed with the object.
+    `unfit`: what `batches` says there of columns that nobody may read.
+    """
 
-    def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    def __init__(
+        self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], unfit: Mapping[str, str] | None = None
+    ) -> None:
+        self.unfit: Mapping[str, str] = {} if unfit is None else unfit
         self.descriptor = _file()
         weakref.finalize(self, os.close, self.descriptor)
         self.rows = 0

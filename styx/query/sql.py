@@ -30,5 +30,7 @@ class Query(RunningQuery):
         relation = self._relations[number]
         dataset, fields = relation.dataset, relation.fields
         for entries in Slots(self._source).all_entries(dataset.tables):
-            for batch in batches(fields, dataset.records(entries)):
+            unfit: dict[str, str] = {}
+            for batch in batches(fields, dataset.records(entries), unfit):
+                self.check_columns(unfit)
                 self.send_rows(batch)

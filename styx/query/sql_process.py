@@ -24,7 +24,8 @@ from duckdb.sqltypes import DuckDBPyType
 from styx.query.arrow import arrow_schema, ipc_stream, marked
 from styx.query.fields import JSON, Field
 from styx.query.frames import BEGINS, END, FAILED, HEADER, NEEDS, ROWS, SHARED, Closed, FrameReader, write_frame
-from styx.query.header import Header, header_of
+from styx.query.header import Header, Needs, header_of
+from styx.query.named_columns import named_columns
 from styx.query.parameters import nodes, parameter_types
 from styx.query.relations import Table, quoted
 from styx.query.service import PARAMETER_TYPES
@@ -69,9 +70,10 @@ def check_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 
 class Named(NamedTuple):
-    """What a query names: the numbers of tables, and its parameters' types."""
+    """What a query names: the numbers of tables, their columns as `named_columns`, and its parameters' types."""
 
     tables: list[int]
+    columns: list[str] | None
     parameters: list[str]
 
 
@@ -93,7 +95,7 @@ def named(connection: duckdb.DuckDBPyConnection, sql: str, tables: list[Table]) 
     }
     found = [at for at, each in enumerate(tables) if (each.schema.casefold(), each.name.casefold()) in names]
     try:
-        return Named(found, parameter_types(tree, [tables[at] for at in found]))
+        return Named(found, named_columns(tree), parameter_types(tree, [tables[at] for at in found]))
     except ValueError as error:
         raise Refused(str(error)) from None
 
@@ -185,9 +187,9 @@ def _answered(
     header = header_of(data)
     confine(header.memory_bytes)
     connection.execute(f"SET memory_limit = '{header.memory_bytes}B'")
-    tables, parameters = named(connection, header.sql, header.tables)
+    tables, columns, parameters = named(connection, header.sql, header.tables)
     read = [] if header.describe else tables
-    yield NEEDS, msgspec.json.encode(read)
+    yield NEEDS, msgspec.json.encode(Needs(read, columns))
     for at in range(len(header.tables)) if header.catalog else tables:
         if at in read:
             _load(connection, header, at, incoming, given)

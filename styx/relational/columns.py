@@ -16,6 +16,7 @@ from types import GenericAlias
 from typing import Any, Final
 from uuid import UUID
 
+import msgspec
 from msgspec import inspect
 
 from styx.errors import BadQuery, UnsupportedValue
@@ -222,6 +223,12 @@ class Column:
         elif not -(2**63) <= part < 2**63:  # type: ignore[operator]  # no str is left
             raise BadQuery(f"column {self.name!r} is part of the primary key, and {part} does not fit 64 bits")
         return part
+
+    def of_json(self, told: Any) -> Any:
+        """The value of a column of a primary key that JSON has: a time, for example, is text there. Raises
+        `msgspec.ValidationError`.
+        """
+        return told if self.kind is None or self.plain else msgspec.convert(told, self.kind.classes[0])
 
     def _check_text(self, text: str) -> None:
         try:

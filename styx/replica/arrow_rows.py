@@ -55,7 +55,8 @@ class ArrowRows:
             tables = zip(dataset.tables, source, strict=True)
             entries = {name: table.entries() for name, table in tables if table is not None}
             fields = relation.fields
-            rows = SharedRows(arrow_schema(fields), batches(fields, dataset.records(entries)))
+            unfit: dict[str, str] = {}
+            rows = SharedRows(arrow_schema(fields), batches(fields, dataset.records(entries), unfit), unfit)
             self._keep((dataset.name, slot), _Made(state.epoch, dataset, source, rows))
             return rows
 

@@ -47,7 +47,10 @@ class SharedQuery(RunningQuery):
             if self._killed:
                 raise Killed
             rows = self._shared.rows(self._moment.state, relation, slot)
-            made += [] if rows is None else [rows]
+            if rows is None:
+                continue
+            self.check_columns(rows.unfit)
+            made.append(rows)
             if len(made) == GIVEN_MAX:
                 self.share_rows(made)
                 made = []

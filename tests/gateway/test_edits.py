@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -39,6 +40,17 @@ class Item(msgspec.Struct):
     price: int = 1
 
 
+class Shade(enum.Enum):
+    DARK = "dark"
+
+
+class Visit(msgspec.Struct):
+    day: date
+    shade: Shade
+    paid: bool
+    note: str = ""
+
+
 class Part(msgspec.Struct):
     number: int
     of: int
@@ -56,6 +68,7 @@ items = cart.table(
     checks=[Check("cheap", lambda row: row.price < 10)],
 )
 parts = cart.table("parts", Part, key="number", references=[Ref("of", items)])
+visits = cart.table("visits", Visit, key=("day", "shade", "paid"))
 totals: Any = items.view("totals", sum="price")
 
 
@@ -193,6 +206,14 @@ async def test_rows_keep_all_rules(client: EmbeddedClient, gateway: Gateway) -> 
     assert client.rows(items, "a") == [Item(1), Item(2, "b")]
 
 
+async def test_a_primary_key_is_given_as_the_rows_json_has_it(client: EmbeddedClient, gateway: Gateway) -> None:
+    await client.load_rows(visits, [("a", Visit(date(2024, 2, 29), Shade.DARK, True))])
+    path = "cart/a?rows=visits&pk=%5B%222024-02-29%22,%22dark%22,true%5D"
+    shown = (await look(gateway, path)).json["result"]["value"]
+    assert (await changed(gateway, path, {**shown, "note": "x"})).status == 200
+    assert client.rows(visits, "a") == [Visit(date(2024, 2, 29), Shade.DARK, True, "x")]
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status"),
     [
@@ -209,6 +230,8 @@ async def test_rows_keep_all_rules(client: EmbeddedClient, gateway: Gateway) -> 
         ("GET", "cart/a?rows=items", b"", 422),
         ("GET", "cart/a?rows=items&pk=1", b"", 422),
         ("GET", "cart/a?rows=items&pk=%5B%22x%22%5D", b"", 422),
+        ("GET", "cart/a?rows=visits&pk=%5B738945,%22dark%22,true%5D", b"", 422),
+        ("GET", "cart/a?rows=visits&pk=%5B%222024-02-29%22%5D", b"", 422),
         ("GET", "cart/a?rows=nix&pk=%5B1%5D", b"", 422),
     ],
 )

@@ -112,6 +112,7 @@ async def test_an_epoch_that_is_not_kept_is_gone(client: EmbeddedClient, gateway
         await client.call(account, "b", put, number)
     gone = await ask(gateway, "/v1/account?after=a", styx_at=str(epoch))
     assert (gone.status, gone.json["error"]["code"]) == (410, "snapshot_too_old")
+    assert gone.json["error"]["type"] == "SnapshotTooOld", "as of every read"
 
 
 async def test_methods(gateway: Gateway) -> None:

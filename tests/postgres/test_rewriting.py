@@ -47,6 +47,21 @@ def test_in_queries_about_the_catalog(sql: str, found: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ("select a::numeric, b::Decimal[]", "select a::DECIMAL(38,18), b::DECIMAL(38,18)[]"),
+        ("select cast((a) as numeric), (b)", "select cast((a) as DECIMAL(38,18)), (b)"),
+        ("select try_cast(f(a) AS dec)", "select try_cast(f(a) AS DECIMAL(38,18))"),
+        ("select a::numeric(9,2), cast(a as decimal(9))", "select a::numeric(9,2), cast(a as decimal(9))"),
+        ("select (select 1 as numeric), numeric", "select (select 1 as numeric), numeric"),
+        ("select cast((select 1 as numeric) as int)", "select cast((select 1 as numeric) as int)"),
+    ],
+)
+def test_a_cast_to_numeric_keeps_its_digits(sql: str, found: str) -> None:
+    assert written(sql, catalog=False) == found
+
+
+@pytest.mark.parametrize(
     "sql",
     [
         "select a collate nocase, pg_class.x from pg_class",

@@ -5,6 +5,7 @@ write.
 from __future__ import annotations
 
 import asyncio
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -37,6 +38,17 @@ async def transfer(ctx: Context, other: int, amount: int) -> None:
 
 
 bank = App("bank", [account])
+
+
+class Reading(msgspec.Struct):
+    number: int
+    exact: Decimal
+    count: int
+
+
+meter = Operator("meter", key_type=int)
+readings = meter.table("readings", Reading, key="number")
+metered = App("metered", [meter])
 
 
 async def asked(sql: LiveSql, query: str) -> tuple[int, dict[bytes, bytes], bytes]:
@@ -122,6 +134,28 @@ def test_tables_and_rows_of_an_app() -> None:
             assert found == [{"p": "442.5"}]
             status, _, body = await asked(sql, "drop table cart.items")
             assert (status, msgspec.json.decode(body)["error"]["code"]) == (400, "bad_request")
+            await sql.close()
+
+    asyncio.run(run())
+
+
+def test_a_value_that_does_not_fit_fails_only_queries_that_read_its_column() -> None:
+    async def run() -> None:
+        async with styx.embedded(metered) as client:
+            third = Decimal(1) / 3
+            await client.load_rows(readings, [(1, Reading(1, third, 5)), (1, Reading(2, Decimal(1), 2**64 - 1))])
+            sql = LiveSql(client.engine)
+            found, _ = await rows(sql, "select r.number n, count(*) c from meter.readings r group by n order by n")
+            assert found == [{"n": 1, "c": 1}, {"n": 2, "c": 1}]
+            for query, column in (
+                ("select sum(exact) from meter.readings", "exact"),
+                ("select COUNT from meter.readings where number = 1", "count"),
+                ("select * from meter.readings where number = 3", "exact"),
+                ("select r from meter.readings r", "exact"),
+            ):
+                status, _, body = await asked(sql, query)
+                message = msgspec.json.decode(body)["error"]["message"]
+                assert (status, f"column '{column}' is" in message) == (400, True), message
             await sql.close()
 
     asyncio.run(run())
