@@ -287,7 +287,8 @@ def test_deployments(kafka: RealKafka, tmp_path: Path, monkeypatch: pytest.Monke
             await deploy("more", "euro", 1, MORE)
             await add(ENTITIES)
             _, rows = await asked.rows(
-                "select sum((value->>'euro')::int)::int s, min(value->>'kind') k, max(value->>'kind') l from account.state"
+                "select sum((value->>'euro')::int)::int s, min(value->>'kind') k, max(value->>'kind') l "
+                "from account.state"
             )
             assert rows == [{"s": 3 * ENTITIES, "k": "plain", "l": "plain"}]
             assert snapshots == (
