@@ -290,7 +290,10 @@ def test_deployments(kafka: RealKafka, tmp_path: Path, monkeypatch: pytest.Monke
                 "select sum((value->>'euro')::int)::int s, min(value->>'kind') k, max(value->>'kind') l "
                 "from account.state"
             )
-            assert rows == [{"s": 3 * ENTITIES, "k": "plain", "l": "plain"}]
+            assert rows == [{"s": 3 * ENTITIES, "k": "plain", "l": "plain"}], (
+                await asked.rows("from account.state limit 1"),
+                await asked.status(),
+            )
             assert snapshots == (
                 await asked.metric("styx_replica_snapshots_total"),
                 await asked.metric("styx_replica_dropped_total"),
