@@ -217,7 +217,7 @@ def test_workers_and_the_coordinator_are_killed_and_the_replica_is_frozen(kafka:
 
 
 VERSION = """
-from dataclasses import dataclass
+import msgspec
 from styx import App, Context, Operator
 {types}
 account = Operator("account", state_type=Account{migrate})
@@ -231,10 +231,10 @@ async def add(ctx: Context, amount: int) -> int:
 
 app = App({name!r}, [account])
 """
-FIRST = {"types": "@dataclass\nclass Account:\n    euro: int", "migrate": "", "new": "Account(0)"}
+FIRST = {"types": "class Account(msgspec.Struct):\n    euro: int", "migrate": "", "new": "Account(0)"}
 MORE = {**FIRST, "types": f"{FIRST['types']}\n    kind: str = 'plain'"}
 CENTS = {
-    "types": "@dataclass\nclass Account:\n    cents: int\n    kind: str = 'plain'\n"
+    "types": "class Account(msgspec.Struct):\n    cents: int\n    kind: str = 'plain'\n"
     "def migrate(old: dict) -> Account:\n    return Account(100 * old['euro'])",
     "migrate": ", migrate=migrate",
     "new": "Account(0)",
@@ -290,10 +290,7 @@ def test_deployments(kafka: RealKafka, tmp_path: Path, monkeypatch: pytest.Monke
                 "select sum((value->>'euro')::int)::int s, min(value->>'kind') k, max(value->>'kind') l "
                 "from account.state"
             )
-            assert rows == [{"s": 3 * ENTITIES, "k": "plain", "l": "plain"}], (
-                await asked.rows("from account.state limit 1"),
-                await asked.status(),
-            )
+            assert rows == [{"s": 3 * ENTITIES, "k": "plain", "l": "plain"}]
             assert snapshots == (
                 await asked.metric("styx_replica_snapshots_total"),
                 await asked.metric("styx_replica_dropped_total"),
