@@ -125,20 +125,21 @@ class History:
         self._current = self._floor = None
         self._refused = (now.generation, place)
 
-    def take(self, given: Given, now_s: float) -> None:
+    def take(self, given: Given, now_s: float) -> bool:
         """Takes whole epochs of the present generation, at `now_s` in seconds since 1970, which counts if a worker's
-        clock says later. Raises `TooLarge`, and keeps what it had.
+        clock says later. Returns whether there is a newer state. Raises `TooLarge`, and keeps what it had.
         """
         current, closed_s = self._current, min(given.closed_us / 1e6 or now_s, now_s)
         assert current is not None, "there is a place"
         if given.through <= current.epoch:
-            return
+            return False
         changes = _changes(each for each in given.epochs if each.epoch < given.through)
         floor = after(current, given.through - 1, current.version, closed_s, changes, self._bytes_max)
         changes = _changes(each for each in given.epochs if each.epoch == given.through)
         self._current = after(floor, given.through, current.version, closed_s, changes, self._bytes_max)
         self._floor = floor
         self._show(self._current)
+        return True
 
     def _show(self, state: EpochState) -> None:
         if self.shown is None or state.epoch >= self.shown.epoch:
