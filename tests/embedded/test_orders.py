@@ -17,6 +17,7 @@ from styx.embedded_engine.storage import Storage
 from styx.log.base import Stream
 from styx.log.memory import MemoryLog
 from styx.store.memory import MemoryStore
+from styx.testing.patience import PATIENCE_SECONDS
 from styx.worker.events import Step
 from tests.embedded.ledger_app import app, outside
 
@@ -136,6 +137,13 @@ async def test_a_generation_waits_for_its_marker(monkeypatch: pytest.MonkeyPatch
     await opening
     log.permits = math.inf
     await client.close()
+
+
+async def test_replies_that_were_held_wake_who_waits_for_them_in_memory_too() -> None:
+    async with styx.embedded(app, snapshot_interval=1000) as client:
+        await client.submit("ledger", "a", "add")
+        assert client.engine.log.backlog_records > 0, "the reply is held"
+        assert await asyncio.wait_for(client.engine.flushed(math.inf), PATIENCE_SECONDS)
 
 
 async def test_durable_waiters_run_in_order_and_once() -> None:
