@@ -71,8 +71,10 @@ class Drive:
             self.failed("taking the end of background work", error)
 
     def _became_durable(self, _: int) -> None:
-        # A log in memory reports inside of `flush`, and the pass looks after that anyway.
-        if not self._woken and get_ident() != self._thread:
+        if get_ident() == self._thread:
+            # A log in memory reports inside of `flush`. This does nothing in a pass, which looks after that anyway.
+            self.passes.wake()
+        elif not self._woken:
             self._woken = True
             self.on_loop(self._wake_durable)
 

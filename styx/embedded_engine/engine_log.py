@@ -77,6 +77,12 @@ class EngineLog:
         while waiting and waiting[0][0] <= durable_lsn:
             waiting.popleft()[1]()
 
+    def end(self) -> None:
+        """Hands on nothing more by itself: whoever closes the log does so, on a thread of their own."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     def _look_at_replies(self) -> None:
         self._timer = None
         if self._replies:

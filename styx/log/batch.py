@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from styx.log.base import Record, Stream
 from styx.log.tail import Run
@@ -72,13 +72,23 @@ def decode(batch: Batch) -> list[Record]:
     return list(map(Record, range(batch.first_offset, batch.next_offset), timestamps_us, payloads))
 
 
+def stored(row: Sequence[Any]) -> Batch:
+    """The batch in a row of storage, unverified. Raises `BatchDamaged` if a column is not of its type: SQLite tells the
+    types by bytes that may be damaged as well.
+    """
+    *numbers, body = row
+    if set(map(type, numbers)) != {int} or type(body) is not bytes:
+        raise BatchDamaged("a column is not of its type")
+    return Batch(*row)
+
+
 def verify(batch: Batch) -> None:
     """Raises `BatchDamaged` if the checksum over header and body does not match."""
     try:
         if batch.checksum == checksum(*batch[:5], batch.body):
             return
-    except (struct.error, TypeError):
-        raise BatchDamaged("a column is not of its type") from None
+    except struct.error:
+        raise BatchDamaged("a column is out of its range") from None
     raise BatchDamaged(f"the checksum of the records {batch.first_offset} to {batch.next_offset - 1} does not match")
 
 

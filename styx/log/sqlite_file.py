@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Final
 
 from styx.log.base import LogClosed, LogCorrupt, LogFailed, Stream
-from styx.log.batch import Batch, BatchDamaged, encode, parted, verify
+from styx.log.batch import Batch, BatchDamaged, encode, parted, stored, verify
 from styx.log.bundle import BUNDLES, unbundle
 from styx.log.tail import Run
 from styx.process.fsync import fsync_directory
@@ -90,6 +90,7 @@ class SqliteFile:
                 self.partitions = self._load_partitions()
                 self.bundled = self._load_bundles()
                 self.last_lsn = self._verify_lsn(known_lsn)
+                self._upgrade()
             except BaseException:
                 self.abandon()
                 raise
@@ -112,7 +113,7 @@ class SqliteFile:
 
     def fetch(self, stream: Stream, partition: int, offset: int) -> list[Batch]:
         """The batch that holds `offset` and some that follow, unverified; from any thread. Records in bundles come in
-        batches of their own. Raises `BatchDamaged` for a bundle.
+        batches of their own. Raises `BatchDamaged` for a bundle, which is verified, and for what is no batch.
         """
         with self._reader_lock, self._errors("read"):
             if self._reader is None:
@@ -179,13 +180,12 @@ class SqliteFile:
             self._create()
         if self._pragma("application_id") != _APPLICATION_ID:
             raise LogCorrupt("this SQLite file is not a log of this library", file=self.path)
-        if (written := self._pragma("user_version")) > _FORMAT:
-            raise LogFailed(
-                f"The log {self.path} was written by a newer version of styx (log format {written}, this "
-                f"version reads up to {_FORMAT}). Install that version or a newer one."
-            )
+        refuse_newer(self._writer, self.path)
         self._writer.execute("PRAGMA journal_mode = WAL").fetchall()
-        if written < _FORMAT:
+
+    def _upgrade(self) -> None:
+        """Only a log that is not refused: the version that wrote it can still read one that is."""
+        if self._pragma("user_version") < _FORMAT:
             self._writer.execute(f"PRAGMA user_version = {_FORMAT}")
 
     def _set_up(self) -> None:
@@ -233,10 +233,10 @@ class SqliteFile:
 
     def _load_bundles(self) -> list[list[Run]]:
         """Verifies all bundles, and moves the next offsets of `partitions` behind them."""
-        bundles = [Batch(*row) for row in self._writer.execute(ALL_BUNDLES)]
         loaded = []
-        for batch in bundles:
+        for row in self._writer.execute(ALL_BUNDLES).fetchall():
             try:
+                batch = stored(row)
                 runs = unbundle(batch)
             except BatchDamaged as damage:
                 raise LogCorrupt(str(damage), file=self.path) from None
@@ -269,7 +269,10 @@ class SqliteFile:
 
     def _one(self, query: str, place: tuple[int, int]) -> Batch | None:
         row = self._writer.execute(query, place).fetchone()
-        return None if row is None else Batch(*row)
+        try:
+            return None if row is None else stored(row)
+        except BatchDamaged as damage:
+            raise LogCorrupt(str(damage), file=self.path) from None
 
     def _insert_all(self, batches: list[Batch]) -> None:
         for start in range(0, len(batches), _INSERT_ROWS_MAX):
@@ -322,6 +325,16 @@ class SqliteFile:
         )
 
 
+def refuse_newer(connection: sqlite3.Connection, path: Path) -> None:
+    """Raises `LogFailed` if the file has a format that this version does not know."""
+    written = connection.execute("PRAGMA user_version").fetchone()[0]
+    if written > _FORMAT:
+        raise LogFailed(
+            f"The log {path} was written by a newer version of styx (log format {written}, this "
+            f"version reads up to {_FORMAT}). Install that version or a newer one."
+        )
+
+
 def fetched(connection: sqlite3.Connection, stream: Stream, partition: int, offset: int) -> list[Batch]:
     """As `SqliteFile.fetch`, by a connection that has no transaction."""
     wanted = named(stream, partition, offset, FETCH_BATCHES_MAX)
@@ -330,10 +343,11 @@ def fetched(connection: sqlite3.Connection, stream: Stream, partition: int, offs
         rows = connection.execute(FETCH, wanted).fetchall()
         bundles = [] if len(rows) == FETCH_BATCHES_MAX else connection.execute(ALL_BUNDLES).fetchall()
     finally:
-        connection.execute("COMMIT")
-    batches = [batch for row in rows if (batch := Batch(*row)).next_offset > offset]
+        if connection.in_transaction:
+            connection.execute("COMMIT")
+    batches = [batch for row in rows if (batch := stored(row)).next_offset > offset]
     for row in bundles:
-        runs = unbundle(Batch(*row), (stream, partition))
+        runs = unbundle(stored(row), (stream, partition))
         batches += encode([parted(run, offset)[-1] for run in runs if run.first_offset + len(run.payloads) > offset], 1)
     return batches
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from threading import Lock
 
 from styx.log.base import LogCorrupt, LogFailed, LogTruncated, Record, Stream
-from styx.log.batch import Batch, BatchDamaged, decode
+from styx.log.batch import Batch, BatchDamaged, decode, stored, verify
 from styx.log.bundle import unbundle
-from styx.log.sqlite_file import ALL_BUNDLES, LAST_OF_PARTITION, fetched
+from styx.log.sqlite_file import ALL_BUNDLES, LAST_OF_PARTITION, fetched, refuse_newer
 
 _FIRST = "SELECT min(first_offset) FROM batches WHERE stream = ? AND partition = ?"
 
@@ -34,6 +34,11 @@ class SqliteReader:
             self._connection = sqlite3.connect(
                 f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False
             )
+            try:
+                refuse_newer(self._connection, path)
+            except BaseException:
+                self._connection.close()
+                raise
         except sqlite3.Error as error:
             raise self._failed(error) from error
 
@@ -44,13 +49,19 @@ class SqliteReader:
             last = self._connection.execute(LAST_OF_PARTITION, place).fetchone()
             first = self._connection.execute(_FIRST, place).fetchone()[0]
             bundles = self._connection.execute(ALL_BUNDLES).fetchall()
-        next_offset = 0 if last is None else Batch(*last).next_offset
-        for row in bundles:
-            try:
-                runs = unbundle(Batch(*row), place)
-            except BatchDamaged as damage:
-                raise self._corrupt(str(damage), stream, partition, next_offset) from None
-            next_offset += sum(len(run.payloads) for run in runs)
+        next_offset = 0
+        try:
+            if last is not None:
+                batch = stored(last)
+                verify(batch)
+                next_offset = batch.next_offset
+            for row in bundles:
+                for run in unbundle(stored(row), place):
+                    if run.first_offset != next_offset:
+                        raise self._corrupt("the record is missing", stream, partition, next_offset)
+                    next_offset += len(run.payloads)
+        except BatchDamaged as damage:
+            raise self._corrupt(str(damage), stream, partition, next_offset) from None
         return first or 0, next_offset
 
     def read(self, stream: Stream, partition: int, first_offset: int) -> Iterator[Record]:
@@ -108,7 +119,8 @@ class SqliteReader:
                 try:
                     yield
                 finally:
-                    self._connection.execute("COMMIT")
+                    if self._connection.in_transaction:
+                        self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._failed(error) from error
 

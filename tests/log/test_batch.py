@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from styx.log.base import Stream
-from styx.log.batch import BATCH_BYTES_MAX, BATCH_RECORDS_MAX, Batch, BatchDamaged, decode, encode
+from styx.log.batch import BATCH_BYTES_MAX, BATCH_RECORDS_MAX, BatchDamaged, decode, encode, stored
 from styx.log.tail import Run
 
 
@@ -51,8 +51,12 @@ def test_any_changed_column_is_noticed() -> None:
     for field in ("stream", "partition", "first_offset", "n_records", "last_lsn", "checksum"):
         with pytest.raises(BatchDamaged):
             decode(batch._replace(**{field: getattr(batch, field) ^ 1}))
-    with pytest.raises(BatchDamaged, match="not of its type"):
-        decode(Batch(*batch[:6], body="text"))  # type: ignore[arg-type]
+    with pytest.raises(BatchDamaged, match="out of its range"):
+        decode(batch._replace(n_records=-1))
+    for number in range(len(batch)):
+        with pytest.raises(BatchDamaged, match="not of its type"):
+            stored((*batch[:number], "text", *batch[number + 1 :]))
+    assert stored(tuple(batch)) == batch
 
 
 def test_any_changed_byte_is_noticed() -> None:

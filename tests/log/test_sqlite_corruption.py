@@ -174,6 +174,48 @@ def test_a_bundle_moved_to_another_place_is_noticed(bundled: Path) -> None:
         SqliteLog(bundled)
 
 
+@pytest.mark.parametrize("column", ["n_records", "last_lsn", "checksum", "body"])
+def test_a_column_of_another_type_is_noticed(either: Path, column: str) -> None:
+    """A flipped bit in the head of a row is enough."""
+    _alter(either, f"UPDATE batches SET {column} = '?' WHERE first_offset = 16")
+    with pytest.raises(LogCorrupt, match="a column is not of its type"):
+        open_and_read(either)
+    reader = SqliteReader(either)
+    with pytest.raises(LogCorrupt, match="a column is not of its type"):
+        list(reader.read(Stream.REQUESTS, 0, 0))
+    reader.close()
+
+
+def test_a_lost_bundle_is_noticed_beside_the_writer(bundled: Path) -> None:
+    _alter(bundled, "DELETE FROM batches WHERE first_offset = 16")
+    reader = SqliteReader(bundled)
+    with pytest.raises(LogCorrupt, match="offset 16: the record is missing"):
+        reader.bounds(Stream.REQUESTS, 0)
+    reader.close()
+
+
+def test_a_damaged_last_batch_is_noticed_beside_the_writer(closed: Path) -> None:
+    """Else fewer records would seem to be there."""
+    _alter(closed, "UPDATE batches SET n_records = 5 WHERE first_offset = 40")
+    reader = SqliteReader(closed)
+    with pytest.raises(LogCorrupt, match="the checksum of the records 40 to 44 does not match"):
+        reader.bounds(Stream.REQUESTS, 0)
+    reader.close()
+
+
+def test_a_refused_log_keeps_its_format(closed: Path) -> None:
+    """So the version that wrote it can go on where this one finds damage."""
+    _alter(closed, "UPDATE batches SET n_records = 5 WHERE first_offset = 40")
+    database = sqlite3.connect(closed)
+    database.execute("PRAGMA user_version = 1")
+    database.close()
+    with pytest.raises(LogCorrupt):
+        SqliteLog(closed)
+    database = sqlite3.connect(closed)
+    assert database.execute("PRAGMA user_version").fetchone() == (1,)
+    database.close()
+
+
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.7, 0.99])
 def test_a_cut_file_is_noticed(either: Path, share: float) -> None:
     data = either.read_bytes()

@@ -33,6 +33,16 @@ def make_durable(log: SqliteLog) -> None:
         time.sleep(0.001)
 
 
+def test_a_newer_format_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    filled(path).close()
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA user_version = 99")
+    database.close()
+    with pytest.raises(LogFailed, match=r"newer version of styx \(log format 99"):
+        SqliteReader(path)
+
+
 @pytest.mark.parametrize("bundled_bytes_max", [0, 5000, 1_000_000])
 def test_beside_the_writer_and_after_its_end(tmp_path: Path, bundled_bytes_max: int) -> None:
     log = filled(tmp_path / "log.db", bundled_bytes_max=bundled_bytes_max)
