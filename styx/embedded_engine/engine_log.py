@@ -20,11 +20,14 @@ from styx.sequencer.epoch_record import ExternalRecord, decode_external, encode_
 REPLIES_HELD_SECONDS: Final = 0.005
 """How long replies wait for other records, whose commit then has them as well. Callers have their replies by then."""
 
+REPLIES_HELD_BYTES_MAX: Final = 1024 * 1024
+"""While more than this is not durable, replies do not wait: requests are refused for a large backlog."""
+
 
 class EngineLog:
     """Appends to `log`. Records reach the log's writer with `flush`, once a pass; replies for which nobody waits, with
-    the next other record, or after `REPLIES_HELD_SECONDS`. Its clock is `ahead_us` microseconds ahead of the wall
-    clock, for tests.
+    the next other record, or after `REPLIES_HELD_SECONDS`, or once they are large. Its clock is `ahead_us` microseconds
+    ahead of the wall clock, for tests.
     """
 
     def __init__(self, log: Log, ahead_us: int = 0) -> None:
@@ -103,9 +106,13 @@ class EngineLog:
 
     @property
     def _urgent(self) -> bool:
-        """Whether there is more than replies to hand on, or somebody waits for them."""
-        waiting = self._waiting
-        return self.log.lsn - self._flushed > self._replies or (bool(waiting) and waiting[-1][0] > self._flushed)
+        """Whether there is more than a few replies to hand on, or somebody waits for them."""
+        log, waiting, replies = self.log, self._waiting, self._replies
+        return (
+            log.lsn - self._flushed > replies
+            or (bool(waiting) and waiting[-1][0] > self._flushed)
+            or (replies > 0 and log.backlog_bytes > REPLIES_HELD_BYTES_MAX)
+        )
 
 
 class ExternalLog:

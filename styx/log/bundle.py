@@ -57,6 +57,8 @@ def unbundle(batch: Batch, only: tuple[int, int] | None = None) -> list[Run]:
     body, n_records = batch.body, batch.n_records
     n_numbers = _NUMBERS_OF_RUN * _COUNT.unpack_from(body)[0]
     numbers = struct.unpack_from(f"<{n_numbers}q", body, _COUNT.size)
+    if only is not None and only not in zip(numbers[::_NUMBERS_OF_RUN], numbers[1::_NUMBERS_OF_RUN], strict=True):
+        return []
     times_begin = _COUNT.size + 8 * n_numbers
     timestamps_us = struct.unpack_from(f"<{n_records}q", body, times_begin)
     lengths_begin = times_begin + 8 * n_records

@@ -74,6 +74,7 @@ class Writer:
         self._gathered = Gathered()
         for runs in file.bundled:
             self._gathered.add(runs, sum(_RECORD_BYTES + len(payload) for run in runs for payload in run.payloads))
+        file.bundled = []  # else the file would keep their records for good, and what is gathered behind them
         self._wal_bytes = 0
         self._stopping = False
         self._crashed = False

@@ -16,7 +16,7 @@ from styx.log.batch import Batch, BatchDamaged, decode, stored, verify
 from styx.log.bundle import unbundle
 from styx.log.sqlite_file import ALL_BUNDLES, LAST_OF_PARTITION, fetched, refuse_newer
 
-_FIRST = "SELECT min(first_offset) FROM batches WHERE stream = ? AND partition = ?"
+_FIRST = "SELECT * FROM batches WHERE stream = ? AND partition = ? ORDER BY first_offset LIMIT 1"
 
 
 class SqliteReader:
@@ -47,10 +47,12 @@ class SqliteReader:
         place = (int(stream), partition)
         with self._looking():
             last = self._connection.execute(LAST_OF_PARTITION, place).fetchone()
-            first = self._connection.execute(_FIRST, place).fetchone()[0]
+            first = self._connection.execute(_FIRST, place).fetchone()
             bundles = self._connection.execute(ALL_BUNDLES).fetchall()
-        next_offset = 0
+        first_offset = next_offset = 0
         try:
+            if first is not None:
+                first_offset = stored(first).first_offset
             if last is not None:
                 batch = stored(last)
                 verify(batch)
@@ -62,7 +64,7 @@ class SqliteReader:
                     next_offset += len(run.payloads)
         except BatchDamaged as damage:
             raise self._corrupt(str(damage), stream, partition, next_offset) from None
-        return first or 0, next_offset
+        return first_offset, next_offset
 
     def read(self, stream: Stream, partition: int, first_offset: int) -> Iterator[Record]:
         """As `Log.read`."""

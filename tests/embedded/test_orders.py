@@ -13,7 +13,7 @@ import styx
 from styx.client.embedded import EmbeddedClient
 from styx.coordinator.events import SnapshotWanted
 from styx.coordinator.generation import Phase
-from styx.embedded_engine.engine_log import REPLIES_HELD_SECONDS, EngineLog
+from styx.embedded_engine.engine_log import REPLIES_HELD_BYTES_MAX, REPLIES_HELD_SECONDS, EngineLog
 from styx.embedded_engine.storage import Storage
 from styx.log.base import Stream
 from styx.log.memory import MemoryLog
@@ -145,6 +145,21 @@ async def test_replies_that_were_held_wake_who_waits_for_them_in_memory_too() ->
         await client.submit("ledger", "a", "add")
         assert client.engine.log.backlog_records > 0, "the reply is held"
         assert await asyncio.wait_for(client.engine.flushed(math.inf), PATIENCE_SECONDS)
+
+
+async def test_many_bytes_of_replies_are_not_held() -> None:
+    slow = SlowLog()
+    log = EngineLog(slow)
+    for n_bytes, held in ((REPLIES_HELD_BYTES_MAX, True), (1, False)):
+        log.append_replies(0, [bytes(n_bytes)])
+        assert log.pending is not held
+        log.flush()
+        assert bool(slow.backlog_records) is held
+    slow.permits = 0
+    log.append_replies(0, [bytes(REPLIES_HELD_BYTES_MAX + 1)])
+    log.flush()
+    assert not log.pending, "there is nothing to hand on, although it is not durable"
+    log.end()
 
 
 async def test_held_replies_are_not_handed_on_beside_the_log_s_closing(monkeypatch: pytest.MonkeyPatch) -> None:

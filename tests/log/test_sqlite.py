@@ -155,6 +155,16 @@ def test_bundles_are_sorted_when_there_are_many(path: Path, end: str) -> None:
     log.close()
 
 
+def test_sorted_records_do_not_stay_in_memory(path: Path) -> None:
+    log = SqliteLog(path)
+    fill(log, [b"one"])
+    log.close()
+    log = SqliteLog(path)
+    assert log._writer._gathered.n_records == 1
+    assert log._file.bundled == []
+    log.close()
+
+
 def _n_bundles(path: Path) -> int:
     database = sqlite3.connect(path)
     count: int = database.execute("SELECT count(*) FROM batches WHERE stream = 255").fetchone()[0]

@@ -186,6 +186,17 @@ def test_a_column_of_another_type_is_noticed(either: Path, column: str) -> None:
     reader.close()
 
 
+def test_a_first_offset_of_another_type_is_noticed(closed: Path) -> None:
+    types = closed.read_bytes().index(b"\x08\x08\x08\x01\x01")  # three numbers 0, and two of one byte
+    flip(closed, types + 2, bit=2)
+    with pytest.raises(LogCorrupt, match="a column is not of its type"):
+        open_and_read(closed)
+    reader = SqliteReader(closed)
+    with pytest.raises(LogCorrupt, match="a column is not of its type"):
+        reader.bounds(Stream.REQUESTS, 0)
+    reader.close()
+
+
 def test_a_lost_bundle_is_noticed_beside_the_writer(bundled: Path) -> None:
     _alter(bundled, "DELETE FROM batches WHERE first_offset = 16")
     reader = SqliteReader(bundled)
