@@ -70,6 +70,16 @@ def usage_by_role(samples: Sequence[Sample]) -> dict[str, RoleUsage]:
     }
 
 
+def memory_by_process(samples: Sequence[Sample]) -> dict[str, list[int]]:
+    """Resident bytes at each sample, by role and PID, such as `worker 123`."""
+    found: dict[str, list[int]] = {}
+    for sample in samples:
+        for role, processes in sample.roles.items():
+            for pid, usage in processes.items():
+                found.setdefault(f"{role} {pid}", []).append(usage.rss_bytes)
+    return found
+
+
 def machine_usage(samples: Sequence[Sample]) -> MachineUsage:
     """The machine's use between the first and the last of `samples`."""
     before, after = samples[0], samples[-1]

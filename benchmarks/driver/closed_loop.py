@@ -59,4 +59,7 @@ class ClosedLoop(Sending):
             recorder.sent += 1
             if counted:
                 recorder.window_sent += 1
+            before = len(self._under_way)
             self._start(planned, now_s, counted)
+            if len(self._under_way) <= before:
+                return  # it was refused at once, as the next one would be: the loop's next look goes on

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from benchmarks.driver.accounting import MachineUsage, RoleUsage
+from benchmarks.driver.accounting import MachineUsage, RoleUsage, memory_by_process
 from benchmarks.driver.calibration import Calibration
 from benchmarks.driver.counters import Scrape
 from benchmarks.driver.environment import Environment
@@ -67,7 +67,8 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
     run ended early; empty if it did not. `death`: what clients saw of a worker that was killed; None if none was.
     `lost`: writes that were lost on purpose. `notes` are the workload's own lines about the run.
 
-    `cpu_us` is processor time per transaction by role, of the usage in `roles`. `counters` is what the processes
+    `cpu_us` is processor time per transaction by role, of the usage in `roles`. `memory` are the resident bytes of each
+    process at each second of the window, by role and PID. `counters` is what the processes
     counted of themselves in the window, by role (docs/metrics.md). `peer` is what workers sent to each other for one
     transaction: messages, frames, bytes; empty where workers do not tell. `calls` are the functions run for one
     transaction, the request's own included (again where carried or, after a death, replayed); None where nobody tells.
@@ -106,6 +107,7 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
     cpu_us: dict[str, float]
     roles: dict[str, RoleUsage]
     machine: MachineUsage
+    memory: dict[str, list[int]] = {}
     counters: dict[str, Scrape]
     peer: dict[str, float]
     calls: float | None = None
@@ -188,6 +190,7 @@ def result_of(measured: Measurement, workload: str, settings: dict[str, Any], de
         cpu_us={role: usage.cores / throughput * 1e6 for role, usage in roles.items()} if throughput else {},
         roles=roles,
         machine=probe.machine,
+        memory=memory_by_process(probe.samples),
         counters=counters,
         peer=_peer(counters.get("worker", {})),
         calls=_calls(counters.values()),

@@ -22,6 +22,7 @@ EXPERIMENTS: Final = {
     "scaling": Experiment("scaling", "processor time, messages and bytes of a transaction on more and more workers"),
     "snapshots": Experiment("snapshots", "what a snapshot every second costs, and latency over time beside it"),
     "recovery": Experiment("recovery", "latency over time around a worker's death and replacement"),
+    "overload": Experiment("overload", "twice the load that can be served: what is answered, refused, and how it ends"),
     "breakdown": Experiment("breakdown", "where a transaction's time goes"),
     "workloads": Experiment("workloads", "functions, messages, processor time and latency of each kind of transaction"),
     "marketplace": Experiment(

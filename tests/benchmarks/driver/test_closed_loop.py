@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from benchmarks.driver.closed_loop import ClosedLoop
+from benchmarks.driver.closed_loop import PAUSE_SECONDS, ClosedLoop
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.reports import RunReport
 from benchmarks.driver.sweep import Levels
@@ -117,3 +117,16 @@ def test_a_sweep_measures_each_level_once() -> None:
     assert seen == [4, 16, 8]
     assert levels.passed == 8
     assert levels.ended
+
+
+def test_what_is_refused_at_once_is_not_sent_again_without_a_pause() -> None:
+    class Full(Target):
+        def submit(self, planned: Planned, receiver: Receiver) -> None:
+            self.asked += 1
+            receiver.set_exception(RequestRejected("overloaded", "full"))
+
+    target = Full()
+    report = run(target)
+    # One for each look of the loop.
+    assert 0 < target.asked <= 1 + (PLAN.warm_up_s + PLAN.duration_s) / PAUSE_SECONDS
+    assert report.outcomes == {Outcome.REJECTED: report.sent}
