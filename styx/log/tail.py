@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from styx.log.base import LogOverloaded, LogTruncated, Stream
-from styx.native.interpreted import native
 
 _TIMESTAMP_END: Final = 2**63
 
@@ -47,7 +46,6 @@ class _Partition:
         self.payloads: list[bytes] = []
 
 
-@native(subclassed=True)
 class LogTail:
     """The part of a `Log` that is the same whatever makes the records durable: bounds and unflushed records.
     `records_max` and `bytes_max` limit the records that are not yet durable.
