@@ -31,6 +31,7 @@ from styx.model.operator import Operator
 from styx.model.request import encode_arguments
 from styx.model.table_names import row_table
 from styx.relational.table import Table
+from styx.schema.state_reading import dropped_part
 from styx.values.codec import decode_plain, encode_any, shown
 from styx.values.custom_types import dec_hook
 
@@ -57,11 +58,15 @@ class _Edited:
     def encoded(self, value: bytes) -> bytes:
         """The msgpack of a value's JSON; raises `BadArguments` if it does not fit its type."""
         try:
-            return self._encode(self._decode(value))
+            typed = self._decode(value)
+            data, dropped = self._encode(typed), dropped_part(msgspec.json.decode(value), typed)
         except Exception as error:  # noqa: BLE001 - converting runs a Struct's __post_init__, which is the app's
             kind, message = describe(error)
             why = message if isinstance(error, msgspec.ValidationError) else f"{kind}: {message}"
             raise BadArguments(f"the value does not fit its type: {why}") from None
+        if dropped:
+            raise BadArguments(f"the value does not fit its type: it has {dropped}, which the type does not have")
+        return data
 
 
 def check_method(method: str) -> None:

@@ -47,6 +47,8 @@ _CONFIG: Final[dict[str, Any]] = {
     "temp_directory": "",
     "threads": 1,
 }
+_WRITES: Final = "_QUERY_NODE"
+"""How the parser's types of what writes within WITH end, such as `INSERT_QUERY_NODE`."""
 _PARSE: Final = "SELECT json_serialize_sql($1)"
 _INCOMING: Final = "styx incoming"
 """No table has this name, which holds a blank."""
@@ -88,6 +90,12 @@ def named(connection: duckdb.DuckDBPyConnection, sql: str, tables: list[Table]) 
         tree = msgspec.json.decode(parsed[0])
     except RecursionError:
         raise Refused("the query is nested too deeply") from None
+    for node in nodes(tree):
+        kind = str(node.get("type"))
+        if kind.endswith(_WRITES):
+            raise Refused(
+                f"only a SELECT may run, and this has {kind.removesuffix(_WRITES)} in it: a snapshot is read only"
+            )
     names = {
         ((node["schema_name"] or "main").casefold(), node["table_name"].casefold())
         for node in nodes(tree)

@@ -226,6 +226,8 @@ async def test_a_primary_key_is_given_as_the_rows_json_has_it(client: EmbeddedCl
         ("POST", "plain/a", b'{"mark":"","value":1,"delete":true}', 422),
         ("POST", "plain/a", b'{"mark":"","value":1,"x":1}', 400),
         ("POST", "account/a", b'{"mark":"","value":{"balance":"x"}}', 422),
+        ("POST", "account/a", b'{"mark":"","value":{"balance":"1","sene":null}}', 422),
+        ("POST", "cart/a?rows=items&pk=%5B1%5D", b'{"mark":"","value":{"product":1,"lable":"b"}}', 422),
         ("GET", "cart/a?rows=totals&pk=%5B%5D", b"", 422),
         ("GET", "cart/a?rows=items", b"", 422),
         ("GET", "cart/a?rows=items&pk=1", b"", 422),

@@ -240,6 +240,8 @@ def test_a_failure_says_which_limit_it_was(filled: Filled) -> None:
         ("select * from read_blob('http://127.0.0.1:1/')", "file system operations are disabled"),
         ("select * from parquet_scan('s3://styx/x')", "file system operations are disabled"),
         ("copy (select 1) to 'FILE'", "only a SELECT may run, and this is COPY"),
+        ("with x as (insert into cart.items values (1)) select 1", "only a SELECT may run, and this has INSERT in it"),
+        ("with x as (copy (select 1) to 'FILE') select 1", "only a SELECT may run, and this has COPY in it"),
         ("attach 'FILE'", "only a SELECT may run, and this is ATTACH"),
         ("attach ':memory:' as other", "only a SELECT may run, and this is ATTACH"),
         ("set memory_limit = '100GB'", "only a SELECT may run, and this is SET"),
