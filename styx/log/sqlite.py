@@ -32,7 +32,9 @@ BUNDLED_BYTES_MAX: Final = 1024 * 1024
 
 _PAGE_BYTES: Final = 4096
 _RECORD_BYTES: Final = 16
-"""About what a record has in a bundle besides its payload."""
+"""About what a record has in a bundle besides its payload; likewise a run, and the bundle itself."""
+_RUN_BYTES: Final = 32
+_BUNDLE_BYTES: Final = 64
 
 
 class Release(NamedTuple):
@@ -73,7 +75,7 @@ class Writer:
         self._bundled_bytes_max = bundled_bytes_max
         self._gathered = Gathered()
         for runs in file.bundled:
-            self._gathered.add(runs, sum(_RECORD_BYTES + len(payload) for run in runs for payload in run.payloads))
+            self._gathered.add(runs, 0)
         file.bundled = []  # else the file would keep their records for good, and what is gathered behind them
         self._wal_bytes = 0
         self._stopping = False
@@ -101,6 +103,9 @@ class Writer:
 
     def _run(self) -> None:
         try:
+            if self._gathered.n_records:
+                # A reader goes through all bundles for each partition, as the recovery that follows an opening does.
+                self._sort([])
             while not (self._stopping and self._queue.empty() and not self._releases):
                 groups = self._collect()
                 if self._crashed:
@@ -134,6 +139,7 @@ class Writer:
     def _commit(self, groups: list[Group]) -> None:
         runs, lsn = _join(groups), groups[-1].lsn
         n_bytes = groups[-1].bytes_end - self._bytes_end + _RECORD_BYTES * (lsn - self._lsn)
+        n_bytes += _RUN_BYTES * len(runs) + _BUNDLE_BYTES
         bundled = self._gathered.n_bytes + n_bytes <= self._bundled_bytes_max
         if bundled:
             written = [bundle(runs, self._lsn + 1)]
@@ -175,7 +181,7 @@ class Writer:
             return
         (stream, partition), first_offset = next(iter(self._releases.items()))
         if self._gathered.holds(stream, partition, first_offset):
-            self._sort([])
+            self._wal_bytes += sum(len(batch.body) + _PAGE_BYTES for batch in self._sort([]))
         if not self._file.release(stream, partition, first_offset):
             del self._releases[stream, partition]
         self._checkpoint_if_due(RELEASE_BATCHES_MAX * _PAGE_BYTES)
