@@ -37,8 +37,11 @@ TIMES: Final = 2.0
 AFTER_SHARE: Final = 0.5
 """Of the highest rate: the load that comes after, which a normal deployment hardly notices."""
 FIRST_AT_ONCE: Final = 200
-"""Requests under way when the highest rate is first measured; then as many as were answered in `AT_ONCE_SECONDS`."""
+"""Requests under way when the highest rate is first measured. Then there are twice as many, or as many as were answered
+in `AT_ONCE_SECONDS`, until that brings no more.
+"""
 AT_ONCE_SECONDS: Final = 0.4
+MORE: Final = 1.05
 ACTIVE_SECONDS_MIN: Final = 2.0
 WORKLOADS: Final = ("uniform", "zipf", "tpcc")
 WAYS: Final = ("kafka", "http")
@@ -118,10 +121,12 @@ async def _past_the_limit(bench: Bench, options: argparse.Namespace, way: str) -
                 bench.steps.append(Step(subject=name, result=result))
                 return result
 
-            highest = 0.0
-            for _ in range(2):
-                at_once = max(FIRST_AT_ONCE, int(highest * AT_ONCE_SECONDS))
-                highest = (await step(_plan(bench, 1.0, concurrency=at_once))).throughput
+            highest, at_once, more = 0.0, FIRST_AT_ONCE, True
+            while more and at_once < IN_FLIGHT_MAX:
+                rate = (await step(_plan(bench, 1.0, concurrency=at_once))).throughput
+                more = rate > MORE * highest
+                highest = max(highest, rate)
+                at_once = max(2 * at_once, int(highest * AT_ONCE_SECONDS))
             if not highest:
                 raise StepFailed(f"{name}: nothing was answered")
             say(f"highest rate {highest:.0f}/s")

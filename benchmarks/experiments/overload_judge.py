@@ -21,6 +21,8 @@ NORMAL_SECONDS_MAX: Final = 2.0
 """After the load ends: until the last reply that it is owed."""
 NORMAL_US_MAX: Final = 1_000_000
 """p99 of the load that comes after."""
+LATE_US_MAX: Final = 500_000
+"""p99 of how late the clients themselves were in sending."""
 MEMORY_SHARE_MAX: Final = 0.1
 MEMORY_BYTES_MAX: Final = 16 << 20
 """A process may grow by this share, or so many bytes, from the first half of the window to the second."""
@@ -73,8 +75,10 @@ def findings(highest: float, past: Result, after: Result) -> list[Finding]:
             f"{_ms(NORMAL_US_MAX)}, 0",
             after.answered.p99_us <= NORMAL_US_MAX and not again and after.answered.count > 0,
         ),
-        # No demand: clients without a processor to spare send less than twice the rate, and late.
-        _finding("clients late themselves, p99", _ms(past.late.p99_us), "-", True),
+        # Else all the rest says nothing: the clients have sent less than twice the rate, and waits are their own.
+        _finding(
+            "clients kept up, late by p99", _ms(past.late.p99_us), _ms(LATE_US_MAX), past.late.p99_us <= LATE_US_MAX
+        ),
     ]
 
 

@@ -13,6 +13,7 @@ LINES: Final = {
     "echo": "through Kafka to a process that only echoes",
     "postgres": "the same transfers in PostgreSQL",
     "pgbench": "the same by PostgreSQL's own load generator in C, with and without fsync",
+    "http": "over HTTP: styx dev beside FastAPI, asyncpg and PostgreSQL, in turns",
 }
 """By the name of the module of this package that measures it."""
 _PROGRAM: Final = "python -m benchmarks.reference"

@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         choices=TRANSFERS,
         default=ACCESS_DEFAULT.transfer,
         help="a transfer: one UPDATE of both rows, or a call of a PL/pgSQL function that reads the debtor's balance "
-        "and updates one row after the other (default %(default)s)",
+        "and updates one row after the other, without or with locks in the order of keys (default %(default)s)",
     )
     parser.add_argument(
         "--connections",

@@ -48,9 +48,15 @@ BEGIN
     END IF;
     RETURN available - amount;
 END $$;
+
+CREATE FUNCTION transfer_ordered(debtor bigint, creditor bigint, amount bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM account WHERE key IN (debtor, creditor) ORDER BY key FOR UPDATE;
+    RETURN transfer(debtor, creditor, amount);
+END $$;
 """  # noqa: S608 - made of constants
 
-CLEAR: Final = "DROP TABLE IF EXISTS account; DROP FUNCTION IF EXISTS no_such_account, transfer"
+CLEAR: Final = "DROP TABLE IF EXISTS account; DROP FUNCTION IF EXISTS no_such_account, transfer, transfer_ordered"
 """Undoes `SCHEMA`."""
 
 UPDATE: Final = """
@@ -61,7 +67,12 @@ WITH moved AS (
 )
 SELECT CASE count(*) WHEN 2 THEN max(balance) FILTER (WHERE key = $1) ELSE no_such_account() END FROM moved
 """
-TRANSFERS: Final = {"update": UPDATE, "function": "SELECT transfer($1, $2, $3)"}
+TRANSFERS: Final = {
+    "update": UPDATE,
+    "function": "SELECT transfer($1, $2, $3)",
+    # Right under READ COMMITTED as well: both rows are locked before anything is read of them.
+    "ordered": "SELECT transfer_ordered($1, $2, $3)",
+}
 """A transfer in SQL, by the name of the way that it is written."""
 READ: Final = "SELECT CASE count(*) WHEN 1 THEN max(balance) ELSE no_such_account() END FROM account WHERE key = $1"
 READ_MANY: Final = """

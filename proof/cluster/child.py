@@ -10,7 +10,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -86,8 +86,8 @@ class ChildProcess:
         """Sends SIGCONT."""
         self._signal(signal.SIGCONT)
 
-    async def stop(self) -> None:
-        """Sends SIGTERM. Raises `ChildFailed` if the process does not end well."""
+    async def stop(self, well: Collection[int] = (0,)) -> None:
+        """Sends SIGTERM. Raises `ChildFailed` if the process does not end with one of the statuses `well`."""
         self._signal(signal.SIGTERM)
         try:
             async with asyncio.timeout(STOP_SECONDS_MAX):
@@ -97,7 +97,7 @@ class ChildProcess:
             raise ChildFailed(
                 f"{self.name} did not end within {STOP_SECONDS_MAX:g} s of SIGTERM.{self.tail()}"
             ) from None
-        if status != 0:
+        if status not in well:
             raise ChildFailed(f"{self.name} ended with exit status {status} after SIGTERM.{self.tail()}")
 
     def check(self) -> None:

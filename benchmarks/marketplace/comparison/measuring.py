@@ -8,13 +8,13 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, NamedTuple
 
 from benchmarks.driver.deployment.base import Deployment
+from benchmarks.driver.deployment.dev import styx_dev
 from benchmarks.driver.deployment.own_cluster import ClusterShape, own_cluster
 from benchmarks.driver.options import CLUSTER_SLOTS_DEFAULT, plan_of
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.result import Result
 from benchmarks.driver.session import Generators, Session
 from benchmarks.marketplace.comparison.figures import POSTGRES, STYX, Figures, answered
-from benchmarks.marketplace.comparison.styx_line import styx_dev
 from benchmarks.marketplace.driving.witness import record_of
 from benchmarks.marketplace.driving.workload import Marketplace
 from benchmarks.marketplace.options import make_workload

@@ -20,10 +20,10 @@ from fastapi import FastAPI, Request, Response
 from benchmarks.marketplace.answers import CheckoutOutcome
 from benchmarks.marketplace.errors import CartFull, EmptyCart, UnknownCustomer, UnknownProduct, WrongCustomer
 from benchmarks.marketplace.postgres import statements
-from benchmarks.marketplace.postgres.checking_out import FORMS, SubmittedBefore
-from benchmarks.marketplace.postgres.serialized import CHECKOUT_VARIABLE, Overloaded, pool_here, serialized
+from benchmarks.marketplace.postgres.checking_out import CHECKOUT_VARIABLE, FORMS, SubmittedBefore
 from benchmarks.marketplace.services.cart.rows import CartItemRow
 from benchmarks.marketplace.values import CartItem, Cents, CustomerCheckout, Version
+from benchmarks.reference.serialized import Overloaded, pool_here, serialized
 
 _NO_PLACE: Final = {"id": 0, "epoch": 0, "phase": 0}
 _encode: Final = msgspec.json.Encoder().encode

@@ -12,13 +12,13 @@ import msgspec
 
 from benchmarks.marketplace.errors import EmptyCart, UnknownCustomer
 from benchmarks.marketplace.postgres import statements
-from benchmarks.marketplace.postgres.serialized import repeated, serialized
 from benchmarks.marketplace.services.cart.checking_out import matched
 from benchmarks.marketplace.services.cart.replica import Requested
 from benchmarks.marketplace.services.cart.rows import CartItemRow
 from benchmarks.marketplace.services.order import arithmetic
 from benchmarks.marketplace.services.stock.demand import WEEKS
 from benchmarks.marketplace.values import Buyer, ItemStatus, OrderLine, RefusedItem, RequestedItem
+from benchmarks.reference.serialized import repeated, serialized
 
 _BUYER: Final = Buyer.__struct_fields__
 _ITEM: Final = CartItemRow.__struct_fields__
@@ -58,6 +58,8 @@ FORMS: Final[dict[str, Callable[[Any, Buyer], Awaitable[Ended]]]] = {
     "statements": by_statements,
 }
 """By the name that options and results have for it."""
+CHECKOUT_VARIABLE: Final = "MARKETPLACE_POSTGRES_CHECKOUT"
+"""Names the form to the application's processes."""
 
 
 class Stock(NamedTuple):

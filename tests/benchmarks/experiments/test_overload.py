@@ -58,6 +58,10 @@ def lose(made: Result) -> None:
     made.outcomes[Outcome.MISSED] = 1
 
 
+def starve(made: Result) -> None:
+    made.late = msgspec.structs.replace(made.late, p99_us=600_000)
+
+
 def take_all(made: Result) -> None:
     del made.latency["add"][Outcome.REJECTED]
 
@@ -68,6 +72,7 @@ def take_all(made: Result) -> None:
         (late_point, "last reply after the load"),
         (leak, "memory of the process that grew most"),
         (lose, "without a reply"),
+        (starve, "clients kept up, late by p99"),
         (take_all, "refused, median time"),
     ],
 )

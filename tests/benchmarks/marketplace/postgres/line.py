@@ -15,11 +15,12 @@ from benchmarks.driver.http_request import body_of, path_of, reply_of
 from benchmarks.driver.workload import Loading, Planned
 from benchmarks.marketplace.app import app
 from benchmarks.marketplace.postgres.application import make_app
+from benchmarks.marketplace.postgres.checking_out import CHECKOUT_VARIABLE
 from benchmarks.marketplace.postgres.filling import fill
-from benchmarks.marketplace.postgres.serialized import CHECKOUT_VARIABLE, CONNECTION_VARIABLE, CONNECTIONS_VARIABLE
 from benchmarks.marketplace.postgres.serving import SETTINGS
 from benchmarks.marketplace.services.cart.replica import Replica
 from benchmarks.reference.postgres_server import PostgresServer, find_binaries, postgres_server
+from benchmarks.reference.serialized import CONNECTION_VARIABLE, CONNECTIONS_VARIABLE
 from styx.errors import ConfigurationError
 from styx.messages import Reply
 from tests.benchmarks.marketplace import shop

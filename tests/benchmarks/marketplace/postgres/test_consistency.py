@@ -18,8 +18,9 @@ from benchmarks.marketplace.driving.witness import record_of
 from benchmarks.marketplace.options import add_options, make_workload
 from benchmarks.marketplace.postgres.consistency import checked
 from benchmarks.marketplace.postgres.filling import fill
-from benchmarks.marketplace.postgres.serving import ROLE, Shape, served
+from benchmarks.marketplace.postgres.serving import Shape, served
 from benchmarks.marketplace.record import Asked, Ended, Kind, Record
+from benchmarks.reference.fastapi_deployment import ROLE
 from benchmarks.reference.postgres_accounting import BACKENDS
 from benchmarks.reference.postgres_server import PostgresServer
 from tests.benchmarks.marketplace.postgres.line import new_server

@@ -1,4 +1,4 @@
-"""Our line: `styx dev` in a process of its own, which is the whole marketplace behind HTTP, durable in a directory."""
+"""`styx dev` in a process of its own: a whole app behind HTTP, durable in a directory, which is gone afterwards."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def styx_dev(workload: Workload) -> AsyncIterator[Deployment]:
     """
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    with tempfile.TemporaryDirectory(prefix="styx-marketplace-dev-") as directory:
+    with tempfile.TemporaryDirectory(prefix="styx-benchmark-dev-") as directory:
         words = ["-m", "styx", "dev", workload.app_target, "--port", str(port), "--data-dir", "data"]
         environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         process = await ChildProcess.start("styx", [*words, "--quiet", "--no-check"], environment, Path(directory))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from asyncpg import CheckViolationError, DeadlockDetectedError, SerializationError
 
-from benchmarks.marketplace.postgres.serialized import ATTEMPTS_MAX, Overloaded, serialized
+from benchmarks.reference.serialized import ATTEMPTS_MAX, Overloaded, serialized
 
 pytestmark = pytest.mark.anyio
 

@@ -17,12 +17,10 @@ T = TypeVar("T")
 
 ATTEMPTS_MAX: Final = 1_000
 """Of one transaction; then its caller hears that the database is overloaded."""
-CONNECTION_VARIABLE: Final = "MARKETPLACE_POSTGRES"
+CONNECTION_VARIABLE: Final = "BENCHMARK_POSTGRES"
 """Names the database: the keyword arguments of `asyncpg.connect`, as JSON."""
-CONNECTIONS_VARIABLE: Final = "MARKETPLACE_POSTGRES_CONNECTIONS"
+CONNECTIONS_VARIABLE: Final = "BENCHMARK_POSTGRES_CONNECTIONS"
 """How many connections each process has."""
-CHECKOUT_VARIABLE: Final = "MARKETPLACE_POSTGRES_CHECKOUT"
-"""The form of a checkout (`checking_out.py`)."""
 SESSION: Final = {
     # The tables are small at first. Read as a whole, each would be in conflict with all other transactions.
     "enable_seqscan": "off",
