@@ -100,15 +100,6 @@ _EMPTY: Final = {
     "pg_foreign_data_wrapper": "oid oid, fdwname, fdwowner oid, fdwhandler oid, fdwvalidator oid, fdwacl text[], "
     "fdwoptions text[]",
     "pg_attrdef": "oid oid, adrelid oid, adnum int, adbin",
-    "pg_index": "indexrelid oid, indrelid oid, indnatts int, indnkeyatts int, indisunique bool, indisprimary bool, "
-    "indisexclusion bool, indimmediate bool, indisclustered bool, indisvalid bool, indcheckxmin bool, "
-    "indisready bool, "
-    "indislive bool, indisreplident bool, indkey int[], indcollation oid[], indclass oid[], indoption int[], indexprs, "
-    "indpred",
-    "pg_constraint": "oid oid, conname, connamespace oid, contype, condeferrable bool, condeferred bool, "
-    "convalidated bool, conrelid oid, contypid oid, conindid oid, conparentid oid, confrelid oid, confupdtype, "
-    "confdeltype, confmatchtype, conislocal bool, coninhcount int, connoinherit bool, conkey int[], confkey int[], "
-    "conpfeqop oid[], conbin",
     "pg_description": "objoid oid, classoid oid, objsubid int, description",
     "pg_shdescription": "objoid oid, classoid oid, description",
     "pg_seclabel": "objoid oid, classoid oid, objsubid int, provider, label",
@@ -153,15 +144,73 @@ _EMPTY: Final = {
 }
 
 
-def _empty(columns: str) -> str:
+def _made(columns: str, values: Mapping[str, str], source: str) -> str:
+    """A view of `source` with these columns: `values` has expressions, and the others are NULL."""
     parts = []
     for each in columns.split(", "):
         name, _, kind = each.partition(" ")
         # `types` tells UINTEGER as oid in queries about the catalog.
-        parts.append(f"NULL::{(kind or 'VARCHAR').replace('oid', 'UINTEGER')} AS {name}")
-    return f"SELECT {', '.join(parts)} WHERE false"
+        sql_type = (kind or "VARCHAR").replace("oid", "UINTEGER")
+        parts.append(f"({values.get(name, 'NULL')})::{sql_type} AS {name}")
+    return f"SELECT {', '.join(parts)} FROM {source}"
 
 
+def _empty(columns: str) -> str:
+    return _made(columns, {}, "(SELECT 1) WHERE false")
+
+
+# The primary keys of tables: DuckDB has no numbers for constraints, and no index in its catalog that stands for them.
+_KEYS: Final = """(SELECT schema_name, schema_oid, table_name, table_oid, constraint_column_names AS names,
+  list_transform(constraint_column_indexes, lambda number: number + 1) AS numbers, table_name || '_pkey' AS key_name
+FROM duckdb_constraints() WHERE constraint_type = 'PRIMARY KEY')"""
+_CONSTRAINT: Final = "table_oid + 1000000000"
+_INDEX: Final = "table_oid + 2000000000"
+_NAMED_KEY: Final = {
+    "constraint_catalog": "current_database()",
+    "constraint_schema": "schema_name",
+    "constraint_name": "key_name",
+    "table_catalog": "current_database()",
+    "table_schema": "schema_name",
+    "table_name": "table_name",
+}
+_PG_INDEX: Final = _made(
+    "indexrelid oid, indrelid oid, indnatts int, indnkeyatts int, indisunique bool, indisprimary bool, "
+    "indisexclusion bool, indimmediate bool, indisclustered bool, indisvalid bool, indcheckxmin bool, "
+    "indisready bool, "
+    "indislive bool, indisreplident bool, indkey int[], indcollation oid[], indclass oid[], indoption int[], indexprs, "
+    "indpred",
+    {
+        **dict.fromkeys(
+            ("indisunique", "indisprimary", "indimmediate", "indisvalid", "indisready", "indislive"), "true"
+        ),
+        **dict.fromkeys(("indisexclusion", "indisclustered", "indcheckxmin", "indisreplident"), "false"),
+        **dict.fromkeys(("indnatts", "indnkeyatts"), "len(numbers)"),
+        "indexrelid": _INDEX,
+        "indrelid": "table_oid",
+        "indkey": "numbers",
+        "indoption": "list_transform(numbers, lambda number: 0)",
+    },
+    _KEYS,
+)
+_PG_CONSTRAINT: Final = _made(
+    "oid oid, conname, connamespace oid, contype, condeferrable bool, condeferred bool, "
+    "convalidated bool, conrelid oid, contypid oid, conindid oid, conparentid oid, confrelid oid, confupdtype, "
+    "confdeltype, confmatchtype, conislocal bool, coninhcount int, connoinherit bool, conkey int[], confkey int[], "
+    "conpfeqop oid[], conbin",
+    {
+        **dict.fromkeys(("condeferrable", "condeferred"), "false"),
+        **dict.fromkeys(("convalidated", "conislocal", "connoinherit"), "true"),
+        **dict.fromkeys(("contypid", "conparentid", "confrelid", "coninhcount"), "0"),
+        "oid": _CONSTRAINT,
+        "conname": "key_name",
+        "connamespace": "schema_oid",
+        "contype": "'p'",
+        "conrelid": "table_oid",
+        "conindid": _INDEX,
+        "conkey": "numbers",
+    },
+    _KEYS,
+)
 _RELATIONS: Final = """
 SELECT table_oid::UINTEGER AS oid, table_name AS relname, schema_oid::UINTEGER AS relnamespace, 'r' AS relkind,
   column_count AS relnatts
@@ -186,7 +235,7 @@ SELECT table_oid::UINTEGER AS attrelid, column_name AS attname, {SHIM}_type_of(d
   -1 AS attstattarget,
   {_case(f"{SHIM}_type_of(data_type)", dict(_SIZES), "-1")} AS attlen, column_index::SMALLINT AS attnum, 0 AS attndims,
   -1 AS attcacheoff, -1 AS atttypmod, false AS attbyval, 'x' AS attstorage, 'i' AS attalign, '' AS attcompression,
-  false AS attnotnull, false AS atthasdef, false AS atthasmissing, '' AS attidentity, '' AS attgenerated,
+  NOT is_nullable AS attnotnull, false AS atthasdef, false AS atthasmissing, '' AS attidentity, '' AS attgenerated,
   false AS attisdropped, true AS attislocal, 0 AS attinhcount, 0::UINTEGER AS attcollation, NULL::VARCHAR[] AS attacl,
   NULL::VARCHAR[] AS attoptions, NULL::VARCHAR[] AS attfdwoptions
 FROM duckdb_columns() WHERE NOT internal AND schema_name <> '{SHIM}'""",
@@ -201,6 +250,8 @@ SELECT oid::UINTEGER AS oid, typname, {_SCHEMAS["pg_catalog"]}::UINTEGER AS typn
   typname || 'in' AS typinput, typname || 'out' AS typoutput, typname || 'recv' AS typreceive,
   typname || 'send' AS typsend, CASE WHEN typelem > 0 THEN 6179 ELSE 0 END::UINTEGER AS typsubscript
 FROM (VALUES {_types()}) t(oid, typname, typlen, typcategory, typelem, typarray, typtype)""",
+    "pg_index": _PG_INDEX,
+    "pg_constraint": _PG_CONSTRAINT,
     "pg_am": "SELECT 2::UINTEGER AS oid, 'heap' AS amname, 3::UINTEGER AS amhandler, 't' AS amtype",
     "pg_collation": "SELECT 100::UINTEGER AS oid, 'default' AS collname, 11::UINTEGER AS collnamespace, "
     "10::UINTEGER AS collowner, 'd' AS collprovider, true AS collisdeterministic, -1 AS collencoding, "
@@ -220,7 +271,8 @@ _IN_SQL_STANDARD: Final = {
     "'BASE TABLE' AS table_type, NULL::VARCHAR AS self_referencing_column_name, NULL::VARCHAR AS reference_generation, "
     "'NO' AS is_insertable_into, 'NO' AS is_typed FROM duckdb_tables() WHERE NOT internal",
     "columns": "SELECT current_database() AS table_catalog, schema_name AS table_schema, table_name, column_name, "
-    "column_index AS ordinal_position, NULL::VARCHAR AS column_default, 'YES' AS is_nullable, "
+    "column_index AS ordinal_position, NULL::VARCHAR AS column_default, "
+    "CASE WHEN is_nullable THEN 'YES' ELSE 'NO' END AS is_nullable, "
     f"format_type({SHIM}_type_of(data_type), NULL) AS data_type, NULL::INTEGER AS character_maximum_length, "
     "NULL::INTEGER AS numeric_precision, NULL::INTEGER AS numeric_scale, NULL::INTEGER AS datetime_precision, "
     "'pg_catalog' AS udt_schema, "
@@ -228,13 +280,17 @@ _IN_SQL_STANDARD: Final = {
     "'NO' AS is_identity, 'NEVER' AS is_generated, NULL::VARCHAR AS generation_expression, 'NO' AS is_updatable "
     f"FROM duckdb_columns() WHERE NOT internal AND schema_name <> '{SHIM}'",
     "views": _empty("table_catalog, table_schema, table_name, view_definition"),
-    "table_constraints": _empty(
+    "table_constraints": _made(
         "constraint_catalog, constraint_schema, constraint_name, table_catalog, table_schema, "
-        "table_name, constraint_type, is_deferrable, initially_deferred"
+        "table_name, constraint_type, is_deferrable, initially_deferred",
+        {**_NAMED_KEY, "constraint_type": "'PRIMARY KEY'", "is_deferrable": "'NO'", "initially_deferred": "'NO'"},
+        _KEYS,
     ),
-    "key_column_usage": _empty(
+    "key_column_usage": _made(
         "constraint_catalog, constraint_schema, constraint_name, table_catalog, table_schema, "
-        "table_name, column_name, ordinal_position int, position_in_unique_constraint int"
+        "table_name, column_name, ordinal_position int, position_in_unique_constraint int",
+        {**_NAMED_KEY, "column_name": "column_name", "ordinal_position": "ordinal_position"},
+        f"(SELECT *, unnest(names) AS column_name, generate_subscripts(names, 1) AS ordinal_position FROM {_KEYS})",
     ),
     "referential_constraints": _empty(
         "constraint_catalog, constraint_schema, constraint_name, "

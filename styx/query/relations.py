@@ -21,11 +21,14 @@ RESERVED: Final = ("temp", "system", "memory", "pg_catalog", "information_schema
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A table as a query process is told of it: where it is, and its columns with their kinds."""
+    """A table as a query process is told of it: where it is, its columns with their kinds, and the columns by which its
+    rows are told apart, none if they are not known.
+    """
 
     schema: str
     name: str
     columns: list[tuple[str, str]]
+    key: list[str] = []
 
 
 class Relation(NamedTuple):
@@ -49,13 +52,21 @@ def relations(schema: Schema) -> list[Relation]:
         # The tables first: a table that is called state keeps its name.
         own = sorted((each for each in datasets if each.operator == operator), key=lambda each: not each.own_name)
         for dataset, name in zip(own, distinct(each.own_name or STATE for each in own), strict=True):
-            found.append(Relation(Table(named, name, _columns(dataset)), dataset))
+            columns = _columns(dataset)
+            found.append(Relation(Table(named, name, columns, _key(dataset, columns)), dataset))
     return found
 
 
 def _columns(dataset: Dataset) -> list[tuple[str, str]]:
     names = distinct(each.name for each in dataset.columns)
     return [(name, each.kind) for name, each in zip(names, dataset.columns, strict=True)]
+
+
+def _key(dataset: Dataset, columns: list[tuple[str, str]]) -> list[str]:
+    if dataset.rows and not dataset.primary:
+        return []
+    own = [each.name for each in dataset.columns]
+    return [columns[own.index(name)][0] for name in (*(each.name for each in dataset.keys), *dataset.primary)]
 
 
 def distinct(names: Iterable[str], reserved: Iterable[str] = ()) -> Sequence[str]:

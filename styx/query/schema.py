@@ -40,7 +40,8 @@ class Dataset:
     `name`: `cart`, or `cart/items`; `stored`: the slot's table. `keys` are the columns of the entity's key, `fields`
     the others. `key_type` is None where entries belong to no entity: rows of a view over many. `decode` makes an object
     of stored bytes, `values` the fields' values of that. `slot_of` says where an entity lives, None if only the app's
-    code knows. `view`: the one whose rows these are, if they get least and greatest values.
+    code knows. `view`: the one whose rows these are, if they get least and greatest values. `primary`: the fields that
+    tell apart the rows of an entity.
     """
 
     operator: str
@@ -54,6 +55,7 @@ class Dataset:
     slot_of: Callable[[Any, int], int] | None
     rows: bool
     view: View | None = None
+    primary: tuple[str, ...] = ()
 
     @property
     def own_name(self) -> str:
@@ -192,8 +194,10 @@ def _of_table(
 
     rule = table.view_rule
     view = rule if rule is not None and rule.rankings else None
-    keys, decode = tuple(entity), table.row_type.decode
-    return Dataset(operator, name, table.full_name, key_type, keys, fields, decode, values, slot_of, True, view)
+    keys, decode, primary = tuple(entity), table.row_type.decode, tuple(column.name for column in table.key)
+    return Dataset(
+        operator, name, table.full_name, key_type, keys, fields, decode, values, slot_of, True, view, primary
+    )
 
 
 def _of_view(schema: Schema, view: View) -> Dataset:
@@ -246,9 +250,8 @@ def of_description(app: AppDescription) -> Schema:
             values = _PlainRows(schema, stored, fields)
             keys = key_fields(key_type, fields)
             shown_as = row_table(name, kept_event(stored) or own)
-            schema.add(
-                Dataset(name, shown_as, stored, key_type, keys, fields, decode_plain, values, slot_of, rows=True)
-            )
+            place = (name, shown_as, stored, key_type, keys, fields)
+            schema.add(Dataset(*place, decode_plain, values, slot_of, rows=True, primary=tuple(table.key)))
     return schema
 
 

@@ -143,6 +143,13 @@ def _declare(connection: duckdb.DuckDBPyConnection, kind: str, table: Table, sou
     connection.execute(f"CREATE {kind} {place} AS SELECT {columns} FROM {quoted(source)}")  # noqa: S608 - names are quoted
 
 
+def _declare_key(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+    """The catalog tells of the key of a table that has no rows here; with rows it would be an index to build."""
+    if table.key:
+        key = ", ".join(map(quoted, table.key))
+        connection.execute(f"ALTER TABLE {quoted(table.schema)}.{quoted(table.name)} ADD PRIMARY KEY ({key})")
+
+
 def _arrow_schema(table: Table) -> pa.Schema:
     return arrow_schema([Field(*column) for column in table.columns])
 
@@ -203,6 +210,7 @@ def _answered(
             _load(connection, header, at, incoming, given)
         else:
             _create(connection, header.tables[at], [])
+            _declare_key(connection, header.tables[at])
     for statement in header.prelude:
         connection.execute(statement)
     _lock(connection)

@@ -76,8 +76,11 @@ TABLES = ["cart|by_seller|table|ann", "cart|here|table|ann", "cart|items|table|a
         ("\\dt cart.*", TABLES),
         ("\\dn", ["account|ann", "cart|ann", "counter|ann", "order|ann", "public|ann"]),
         ("\\l", ["shop|ann|UTF8|C|C||libc|"]),
-        ("\\d cart.items", ["product|bigint|||", "price|numeric|||", "at|timestamp with time zone|||", "tags|json|||"]),
-        ("\\d+ cart.items", ["key|text||||extended|||"]),
+        (
+            "\\d cart.items",
+            ["product|bigint||not null|", "price|numeric|||", "at|timestamp with time zone|||", "tags|json|||"],
+        ),
+        ("\\d+ cart.items", ["key|text||not null||extended|||"]),
         ("\\dv", []),
         ("\\df", []),
         ("\\di", []),
@@ -195,12 +198,15 @@ def reflected(connection: Any) -> None:
     assert {"items", "state", "by_seller"} <= set(inspector.get_table_names(schema="cart"))
     columns = {each["name"]: str(each["type"]) for each in inspector.get_columns("items", schema="cart")}
     assert (columns["product"], columns["price"], columns["tags"]) == ("BIGINT", "NUMERIC", "JSON")
-    assert inspector.get_pk_constraint("items", schema="cart")["constrained_columns"] == []
+    for name, key in (("items", ["key", "product"]), ("state", ["key"])):
+        found = inspector.get_pk_constraint(name, schema="cart")
+        assert (found["constrained_columns"], found["name"]) == (key, f"{name}_pkey")
     assert inspector.get_foreign_keys("items", schema="cart") == []
     assert inspector.get_indexes("items", schema="cart") == []
     assert inspector.has_table("items", schema="cart")
     assert not inspector.has_table("nix", schema="cart")
     table = sa.Table("items", sa.MetaData(), schema="cart", autoload_with=connection)
+    assert [each.name for each in table.primary_key] == ["key", "product"]
     query = sa.select(table.c.product, table.c.price).where(table.c.product.in_([4, 5])).order_by(table.c.product)
     assert connection.execute(query).all() == [(4, Decimal(1)), (5, Decimal("1.25"))]
 

@@ -27,6 +27,16 @@ def test_tables_of_the_shop(filled: Filled) -> None:
     assert found["order.state"].dataset.name == "order"
 
 
+@pytest.mark.parametrize("by", ["by_app", "by_description"])
+def test_rows_are_told_apart_by_their_entity_and_their_primary_key(filled: Filled, by: str) -> None:
+    keys = {f"{each.table.schema}.{each.table.name}": each.table.key for each in relations(getattr(filled, by))}
+    assert keys["order.state"] == ["key", "key_2"]
+    assert keys["cart.items"] == ["key", "product"]
+    assert keys["order.lines"] == ["entity_key", "key_2", "number"], "the lines have a column key of their own"
+    if by == "by_app":
+        assert keys["cart.by_seller"][:1] != ["key"], "its rows belong to no entity"
+
+
 def test_names_that_differ_in_capitals_or_are_taken() -> None:
     table = TableDescription(key=["a"], columns={"a": "int", "A": "int", "KEY": "str"})
     one = OperatorDescription(
