@@ -103,7 +103,8 @@ class SqlEndpoint:
                 self._service.run(request.asked, request.limits) as found,
             ):
                 if token is not None and found.epoch < token and self._reach is not None:
-                    await self._reach(token, 0.0)  # what was there has turned out to be of another history
+                    # While it was in line, what was there has turned out to be of another history.
+                    raise NotReached(token, request.limits.seconds, f"it is at epoch {found.epoch}")
                 await _send_result(found, request.format, sending)
         except (QueryFailed, QueryRefused, TimeoutError) as error:
             await sending.fail(error, in_lines=request.format == "jsonl")
