@@ -140,9 +140,9 @@ class EpochSource:
         return RETRY_SECONDS
 
     def _hear(self, now: Began) -> None:
-        """There may be a later generation, while this one still gives what it has closed."""
+        """Another generation may run, while this one still gives what it has closed."""
         known = self._cluster.reads.known
-        if known is not None and known.generation != now.generation:
+        if known is not None and began(known) != now:
             self._history.hear(began(known))
 
     def _take(self, given: Given, now: Began) -> None:
