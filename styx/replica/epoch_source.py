@@ -153,13 +153,17 @@ class EpochSource:
             self._trouble = None
             _log.info("follows the epochs of generation %d behind epoch %d", now.generation, given.through)
         now_s = self._clock()
+        if given.through < now.recorded:
+            given = given._replace(closed_us=0)  # it is run again: it closed long ago, and so did later ones
         self._history.take(given, now_s)
         self.epochs += len(given.epochs)
-        caught_up = self._history.caught_up
-        if given.closed_us and caught_up:
-            self._last_lag_s = max(0.0, now_s - given.closed_us / 1e6)
-            self.lag.observe(self._last_lag_s)
-        self._age.given(given.closed_us / 1e6 if caught_up else 0.0, now_s)
+        if not self._history.caught_up or given.through < now.recorded:
+            self._age.ends()  # what comes next has closed already, however long the workers take to run it again
+        else:
+            self._age.given(given.closed_us / 1e6, now_s)
+            if given.closed_us:
+                self._last_lag_s = max(0.0, now_s - given.closed_us / 1e6)
+                self.lag.observe(self._last_lag_s)
         self._show()
 
     def _refused(self, now: Began, place: int, error: SnapshotTooOld) -> None:

@@ -14,8 +14,8 @@ The state of an epoch goes on in three ways:
 
 What is shown never goes back, and is always one state as a whole. If a later generation began before the epoch that is
 shown, that epoch is of another history, as after a restore from a backup: then nothing is shown until there is a state
-of the generation's own. The same is true if a number that was heard of is that of another generation now: a cluster that
-was restored counts on from its backup. The workers tell them apart, because no coordinator gives a number twice.
+of the generation's own. The same is true if a number that was heard of is that of another generation now: a restored
+cluster counts on from its backup. Its workers tell, because coordinators give no worker the number of another one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from typing import Final, NamedTuple
 from styx.cluster.wire import Owners
 from styx.model.changes import EpochChanges, Given
 from styx.replica.state import EpochState, SlotChange, after, is_shown
-
 
 HEARD_MAX: Final = 100
 """Generations of which it is known what was heard of them: the last ones."""
@@ -143,12 +142,14 @@ class History:
 
     def take(self, given: Given, now_s: float) -> None:
         """Takes whole epochs of the present generation, at `now_s` in seconds since 1970, which counts if a worker's
-        clock says later. Raises `TooLarge`, and keeps what it had.
+        clock says later. If it is not known when they closed, the state is as old as before: others may have closed
+        behind them long ago. Raises `TooLarge`, and keeps what it had.
         """
-        current, closed_s = self._current, min(given.closed_us / 1e6 or now_s, now_s)
+        current = self._current
         assert current is not None, "there is a place"
         if given.through <= current.epoch:
             return
+        closed_s = min(given.closed_us / 1e6, now_s) if given.closed_us else current.closed_s
         changes = _changes(each for each in given.epochs if each.epoch < given.through)
         floor = after(current, given.through - 1, current.version, closed_s, changes, self._bytes_max)
         changes = _changes(each for each in given.epochs if each.epoch == given.through)
