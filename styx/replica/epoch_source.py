@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Final
 
 from prometheus_client.core import Metric
@@ -22,7 +22,7 @@ from styx.cluster.wire import Owners
 from styx.errors import ConfigurationError, RequestRejected, SnapshotTooOld, StyxError
 from styx.metrics.exposition import counter, gauge, histogram
 from styx.metrics.histogram import Histogram
-from styx.model.changes import Given
+from styx.model.changes import FROM_NOW, Given
 from styx.replica.age import Age
 from styx.replica.cluster import Cluster
 from styx.replica.follower import AGAIN_SECONDS, Described, Follower, Moment
@@ -33,6 +33,8 @@ from styx.replica.state import EpochState, TooLarge
 HEARD_SECONDS: Final = 0.25
 """Between two looks at who was heard of."""
 LAG_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 30.0, 300.0, 3600.0)
+NOBODYS: Final = "~"
+"""An operator that no app has: who follows it gets no changes."""
 _MIB: Final = 2**20
 
 _log = logging.getLogger("styx.replica")
@@ -63,6 +65,7 @@ class EpochSource:
         self._trouble: str | None = f"the coordinator at {cluster.coordinator} has not been reached yet"
         self._later: Callable[[], None] = lambda: None
         self._looked_s = -float("inf")
+        self._held: tuple[Owners, asyncio.Task[None]] | None = None
 
     @property
     def moment(self) -> Moment | None:
@@ -82,6 +85,7 @@ class EpochSource:
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            self._hold(None)
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
@@ -98,6 +102,7 @@ class EpochSource:
             now = None if known is None else began(known)
             place = None if now is None else self._history.place(now)
             self._show()
+            self._hold(known if place is None else None)
             pause = LOOK_SECONDS
             if known is not None and now is not None and place is not None:
                 pause = await self._generation(known, now, place)
@@ -138,6 +143,27 @@ class EpochSource:
                 f"no epochs of generation {now.generation} come: a worker cannot be reached, or it has ended", level
             )
         return RETRY_SECONDS
+
+    def _hold(self, known: Owners | None) -> None:
+        """Has the workers of this generation keep their changes until the snapshot comes that is wanted; None: of none.
+
+        They forget them when some thousand epochs have closed while nobody followed, and a snapshot may take longer to
+        come. Then none would ever be of use.
+        """
+        held = None if self._held is None else self._held[0]
+        if held is not known:
+            if self._held is not None:
+                self._held[1].cancel()
+            self._held = None if known is None else (known, asyncio.ensure_future(self._follow_nothing(known)))
+
+    async def _follow_nothing(self, known: Owners) -> None:
+        while True:
+            changes = GenerationChanges(self._cluster.reads, known, NOBODYS, None, FROM_NOW)
+            with suppress(StyxError, OSError):
+                async with aclosing(changes.given()) as given:
+                    async for _ in given:
+                        pass
+            await asyncio.sleep(LOOK_SECONDS)
 
     def _hear(self, now: Began) -> None:
         """Another generation may run, while this one still gives what it has closed."""

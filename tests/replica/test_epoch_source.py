@@ -11,7 +11,9 @@ from typing import Any, cast
 import pytest
 
 from styx.cluster.wire import Owners
-from styx.model.changes import EpochChanges, TableChanges
+from styx.model.app import App
+from styx.model.changes import FROM_NOW, EpochChanges, TableChanges, followed
+from styx.model.operator import Operator
 from styx.protocol.changes import ChangesGiven, FollowAsked, FollowOver
 from styx.query.schema import of_description
 from styx.query.source import Place
@@ -20,6 +22,7 @@ from styx.replica.cluster import Cluster
 from styx.replica.epoch_source import EpochSource
 from styx.replica.follower import Follower
 from styx.testing.patience import PATIENCE_SECONDS
+from styx.worker.reads import TOO_OLD
 from tests.backup import snapshots
 from tests.replica.test_follower import Clock, described
 
@@ -80,6 +83,11 @@ class Net:
         self.received += 1
         return {None: self.received, WORKER: self.received}
 
+    async def behind(self, epoch: int) -> Following:
+        """Who follows behind the end of an epoch, once somebody does."""
+        await until(lambda: any(each.asked.after == epoch for each in self.all))
+        return next(each for each in self.all if each.asked.after == epoch)
+
     def begins(self, generation: int, loaded: tuple[int, int], recorded: int) -> None:
         self.known = Owners(generation, {0: WORKER, 1: WORKER}, {WORKER: "w/1"}, 3, loaded, recorded)
         self.changed.set()
@@ -125,19 +133,19 @@ def test_a_state_is_not_new_while_recorded_epochs_run_again() -> None:
         store.snapshot(5, {"a": b"0"}, generation=4)
         net.begins(6, (4, 5), recorded=8)
         async with running(net, store, clock) as source:
-            await until(lambda: net.all)
+            following = await net.behind(5)
             came_s, clock.now = clock.now, clock.now + 10.0
-            net.all[0].give(5)
+            following.give(5)
             await until(lambda: source.following)
             for epoch in (5, 6, 7):
                 if epoch > 5:
-                    net.all[0].give(epoch, epoch, closed_s=clock.now)
+                    following.give(epoch, epoch, closed_s=clock.now)
                     await until(lambda: source.moment is not None and source.moment.state.epoch == epoch)  # noqa: B023
                 clock.now += 10.0
                 await looks(net)
                 assert source.moment is not None
                 assert source.moment.as_of_s == came_s, f"as if nothing had closed behind epoch {epoch}"
-            net.all[0].give(8, 8, closed_s=clock.now)
+            following.give(8, 8, closed_s=clock.now)
             await until(lambda: source.moment is not None and source.moment.state.epoch == 8)
             assert source.moment is not None
             assert source.moment.as_of_s == clock.now
@@ -155,12 +163,58 @@ def test_epochs_that_closed_at_an_unknown_time_make_a_state_no_newer() -> None:
         store.snapshot(5, {"a": b"0"}, generation=4)
         net.begins(6, (4, 5), recorded=5)
         async with running(net, store, clock) as source:
-            await until(lambda: net.all)
+            following = await net.behind(5)
             came_s, clock.now = clock.now, clock.now + 10.0
-            net.all[0].give(5)
-            net.all[0].give(6, 6)
+            following.give(5)
+            following.give(6, 6)
             await until(lambda: source.moment is not None and source.moment.state.epoch == 6)
             assert source.moment is not None
             assert source.moment.state.closed_s == came_s
+
+    asyncio.run(test())
+
+
+def test_changes_are_kept_until_the_snapshot_comes_that_is_wanted() -> None:
+    """Else the workers forget them, because nobody follows, and the next snapshot is of no use either."""
+
+    async def test() -> None:
+        net, store, clock = Net(), snapshots.Cluster(), Clock()
+        store.snapshot(5, {"a": b"0"}, generation=6)
+        net.begins(6, (4, 3), recorded=3)
+        async with running(net, store, clock) as source:
+            first = await net.behind(5)
+            first.heard(FollowOver(first.asked.id, TOO_OLD, "they are kept from epoch 9 on"))
+            await until(lambda: net.all[-1].asked.after == FROM_NOW and not net.all[-1].left)
+            holding = net.all[-1]
+            assert not followed(
+                App("bank", [Operator("account")]), holding.asked.operator, holding.asked.table, "account"
+            )
+            holding.give(9)
+            await looks(net)
+            assert source.dropped == 1
+            assert not holding.left
+            store.snapshot(10, {"a": b"1"}, generation=6)
+            (await net.behind(10)).give(10)
+            await until(lambda: source.following)
+            assert [each for each in net.all if not each.left] == [net.all[-1]]
+            net.begins(7, (6, 10), recorded=10)
+            net.all[-1].heard(None)
+            await until(lambda: net.all[-1].asked.generation == 7)
+        assert all(each.left for each in net.all)
+
+    asyncio.run(test())
+
+
+def test_they_are_kept_by_the_workers_of_the_generation_that_runs() -> None:
+    async def test() -> None:
+        net, store, clock = Net(), snapshots.Cluster(), Clock()
+        net.begins(6, (-1, -1), recorded=-1)
+        async with running(net, store, clock):
+            await until(lambda: net.all)
+            net.begins(7, (-1, -1), recorded=3)
+            await until(lambda: net.all[-1].asked.generation == 7)
+            assert [each for each in net.all if not each.left] == [net.all[-1]]
+            net.all[-1].heard(None)
+            await until(lambda: len(net.all) == 3)
 
     asyncio.run(test())
