@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any, cast
 
 import pytest
 
+from proof.chaos_app import app as chaos_app
 from styx.cluster.wire import Owners
 from styx.model.app import App
 from styx.model.changes import FROM_NOW, EpochChanges, TableChanges, followed
@@ -22,9 +24,15 @@ from styx.replica.cluster import Cluster
 from styx.replica.epoch_source import EpochSource
 from styx.replica.follower import Follower
 from styx.testing.patience import PATIENCE_SECONDS
+from styx.worker import change_log
+from styx.worker.followers import Followers
 from styx.worker.reads import TOO_OLD
 from tests.backup import snapshots
+from tests.plain_form import plain_form
 from tests.replica.test_follower import Clock, described
+from tests.worker.test_followers import Follower as Follows
+from tests.worker.test_followers import run, write
+from tests.worker.test_reads import Stepping
 
 LARGE = 2**40
 WORKER = 7
@@ -218,3 +226,28 @@ def test_they_are_kept_by_the_workers_of_the_generation_that_runs() -> None:
             await until(lambda: len(net.all) == 3)
 
     asyncio.run(test())
+
+
+@plain_form
+@pytest.mark.parametrize("held", [True, False])
+def test_who_waits_for_a_snapshot_has_the_changes_behind_it_kept(held: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By following an operator that no app has, which gives nothing. Without that, what is behind a snapshot is
+    forgotten when that is found, each time.
+    """
+    monkeypatch.setattr(change_log, "UNFOLLOWED_EPOCHS_MAX", 3)
+    rng = Random("held")
+    engine = Stepping(chaos_app)
+    feed = Followers(engine.worker)
+    waiting = Follows(feed, 1, operator=epoch_source.NOBODYS)
+    for number in range(5):
+        write(engine, rng, number)
+        run(feed, waiting)
+    if not held:
+        feed.leave(1)
+    snapshot = engine.worker.epoch
+    while engine.worker.epoch <= snapshot + 6:
+        write(engine, rng, engine.worker.epoch)
+        run(feed, waiting)
+    run(feed, late := Follows(feed, 2, snapshot))
+    assert waiting.epochs == []
+    assert (late.ended is None) is held
