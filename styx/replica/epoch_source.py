@@ -259,6 +259,9 @@ class EpochSource:
         shown, before = self._history.shown, None if self._shown is None else self._shown.state
         if shown is before:
             return
+        if shown is None:  # in another history a version is another one, too
+            self._described = {}
+            self._snapshots.release()
         self._shown = None if shown is None else self._moment(shown)
         self._later()
 

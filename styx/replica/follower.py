@@ -148,8 +148,8 @@ class Follower:
         return self._described[1]
 
     def release(self) -> None:
-        """Holds no snapshot any more: the next one is read whole."""
-        self.moment, self._held, self._objects = None, None, {}
+        """Holds no snapshot any more, and no version's schema: the next one is read whole."""
+        self.moment, self._held, self._objects, self._described = None, None, {}, None
 
     def _opened(self) -> Place:
         if self._place is None:

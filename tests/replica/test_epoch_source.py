@@ -23,6 +23,7 @@ from styx.replica import epoch_source
 from styx.replica.cluster import Cluster
 from styx.replica.epoch_source import EpochSource
 from styx.replica.follower import Follower
+from styx.schema.description import AppDescription
 from styx.testing.patience import PATIENCE_SECONDS
 from styx.worker import change_log
 from styx.worker.followers import Followers
@@ -109,8 +110,10 @@ async def until(condition: Callable[[], Any]) -> None:
 
 
 @asynccontextmanager
-async def running(net: Net, store: snapshots.Cluster, clock: Clock) -> AsyncIterator[EpochSource]:
-    snapshots_of = Follower(lambda: Place(store.store, described), of_description, LARGE, clock)
+async def running(
+    net: Net, store: snapshots.Cluster, clock: Clock, describe: Callable[[int], AppDescription] = described
+) -> AsyncIterator[EpochSource]:
+    snapshots_of = Follower(lambda: Place(store.store, describe), of_description, LARGE, clock)
     source = EpochSource(snapshots_of, cast(Cluster, net), LARGE, clock)
     task = asyncio.ensure_future(source.run(lambda: None))
     try:
@@ -178,6 +181,31 @@ def test_epochs_that_closed_at_an_unknown_time_make_a_state_no_newer() -> None:
             await until(lambda: source.moment is not None and source.moment.state.epoch == 6)
             assert source.moment is not None
             assert source.moment.state.closed_s == came_s
+
+    asyncio.run(test())
+
+
+def test_a_version_is_another_one_in_another_history() -> None:
+    """As when a restored cluster deploys again what it has lost, and something else comes of it."""
+
+    async def test() -> None:
+        net, store, clock, more = Net(), snapshots.Cluster(), Clock(), 0
+        store.snapshot(5, {"a": b"0"}, generation=4)
+        net.begins(6, (4, 5), recorded=5)
+        async with running(net, store, clock, lambda version: described(version + more)) as source:
+            following = await net.behind(5)
+            following.give(5)
+            following.give(6, 6)
+            await until(lambda: source.moment is not None and source.moment.state.epoch == 6)
+            assert source.moment is not None
+            assert len(source.moment.relations) == 3
+            more = 1
+            store.snapshot(2, {"b": b"0"}, whole=True, generation=7)
+            net.begins(7, (4, 1), recorded=1)
+            following.heard(None)
+            await until(lambda: source.moment is not None and source.moment.state.epoch == 2)
+            assert source.moment is not None
+            assert len(source.moment.relations) == 4
 
     asyncio.run(test())
 
