@@ -7,10 +7,10 @@ the queries' processes, and the process's memory. The next snapshot changes one 
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 import resource
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -166,7 +166,9 @@ def told(what: str, cost: Cost) -> None:
 
 def main() -> None:
     """Runs with the number of rows that is given, or a million."""
-    asyncio.run(run(int(sys.argv[1]) if len(sys.argv) > 1 else ROWS))
+    parser = argparse.ArgumentParser(prog="benchmarks.replica_cost", description=__doc__.partition("\n")[0])
+    parser.add_argument("rows", nargs="?", type=int, default=ROWS, help="rows in the snapshot")
+    asyncio.run(run(parser.parse_args().rows))
 
 
 if __name__ == "__main__":

@@ -8,16 +8,17 @@ snapshots are shown as they come. Never writes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import Final
 
 from prometheus_client.core import Metric
 
 from styx.cluster.gateway.changes import GenerationChanges
-from styx.cluster.gateway.reads import RETRY_SECONDS, until
+from styx.cluster.gateway.reads import RETRY_SECONDS, ClusterReads, until
 from styx.cluster.wire import Owners
 from styx.errors import ConfigurationError, RequestRejected, SnapshotTooOld, StyxError
 from styx.metrics.exposition import counter, gauge, histogram
@@ -33,8 +34,8 @@ from styx.replica.state import EpochState, TooLarge
 HEARD_SECONDS: Final = 0.25
 """Between two looks at who was heard of."""
 LAG_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 30.0, 300.0, 3600.0)
-NOBODYS: Final = "~"
-"""An operator that no app has: who follows it gets no changes."""
+_NO_OPERATOR: Final = "~"
+"""No operator has this name, so nothing comes."""
 _MIB: Final = 2**20
 
 _log = logging.getLogger("styx.replica")
@@ -65,7 +66,7 @@ class EpochSource:
         self._trouble: str | None = f"the coordinator at {cluster.coordinator} has not been reached yet"
         self._later: Callable[[], None] = lambda: None
         self._looked_s = -float("inf")
-        self._held: tuple[Owners, asyncio.Task[None]] | None = None
+        self._keeper = _Keeper(cluster.reads)
 
     @property
     def moment(self) -> Moment | None:
@@ -85,7 +86,7 @@ class EpochSource:
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._hold(None)
+            self._keeper.end()
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
@@ -102,15 +103,15 @@ class EpochSource:
             now = None if known is None else began(known)
             place = None if now is None else self._history.place(now)
             self._show()
-            self._hold(known if place is None else None)
             pause = LOOK_SECONDS
             if known is not None and now is not None and place is not None:
                 pause = await self._generation(known, now, place)
                 self.following = False
                 self._age.ends()
-            if await self._looked(now if self._cluster.connected else None, now, place is None):
-                continue
-            await until(changed, pause)
+            if known is not None:
+                self._keeper.keep(known)
+            if not await self._looked(now if self._cluster.connected else None, now, place is None):
+                await until(changed, pause)
 
     async def _generation(self, known: Owners, now: Began, place: int) -> float:
         """Follows one generation for as long as it gives epochs. Returns the pause before another attempt."""
@@ -144,27 +145,6 @@ class EpochSource:
             )
         return RETRY_SECONDS
 
-    def _hold(self, known: Owners | None) -> None:
-        """Has the workers of this generation keep their changes until the snapshot comes that is wanted; None: of none.
-
-        They forget them when some thousand epochs have closed while nobody followed, and a snapshot may take longer to
-        come. Then none would ever be of use.
-        """
-        held = None if self._held is None else self._held[0]
-        if held is not known:
-            if self._held is not None:
-                self._held[1].cancel()
-            self._held = None if known is None else (known, asyncio.ensure_future(self._follow_nothing(known)))
-
-    async def _follow_nothing(self, known: Owners) -> None:
-        while True:
-            changes = GenerationChanges(self._cluster.reads, known, NOBODYS, None, FROM_NOW)
-            with suppress(StyxError, OSError):
-                async with aclosing(changes.given()) as given:
-                    async for _ in given:
-                        pass
-            await asyncio.sleep(LOOK_SECONDS)
-
     def _hear(self, now: Began) -> None:
         """Another generation may run, while this one still gives what it has closed."""
         known = self._cluster.reads.known
@@ -176,18 +156,19 @@ class EpochSource:
             self.following = True
             self._history.goes_on(now)
             self._snapshots.release()
+            self._keeper.end()
             self._trouble = None
             _log.info("follows the epochs of generation %d behind epoch %d", now.generation, given.through)
         now_s = self._clock()
         if given.through < now.recorded:
             given = given._replace(closed_us=0)  # it is run again: it closed long ago, and so did later ones
-        self._history.take(given, now_s)
+        newer = self._history.take(given, now_s)
         self.epochs += len(given.epochs)
         if not self._history.caught_up or given.through < now.recorded:
             self._age.ends()  # what comes next has closed already, however long the workers take to run it again
         else:
-            self._age.given(given.closed_us / 1e6, now_s)
-            if given.closed_us:
+            self._age.given(given.closed_us / 1e6 if newer else 0.0, now_s)
+            if newer and given.closed_us:
                 self._last_lag_s = max(0.0, now_s - given.closed_us / 1e6)
                 self.lag.observe(self._last_lag_s)
         self._show()
@@ -305,3 +286,32 @@ class EpochSource:
         yield counter("styx_replica_epochs_total", "Epochs with changes that were taken.", self.epochs)
         yield counter("styx_replica_dropped_total", "Times that a later snapshot had to help.", self.dropped)
         yield from snapshot_metrics(self._snapshots)
+
+
+class _Keeper:
+    """Follows nothing, while a snapshot is waited for: workers do not keep changes for long that nobody follows."""
+
+    def __init__(self, reads: ClusterReads) -> None:
+        self._reads = reads
+        self._generation = -1
+        self._task: asyncio.Task[None] | None = None
+
+    def keep(self, known: Owners) -> None:
+        """The workers of this generation are to keep what they close from now on."""
+        if self._task is None or self._task.done() or known.generation != self._generation:
+            self.end()
+            self._generation = known.generation
+            self._task = asyncio.ensure_future(self._follow(known))
+
+    def end(self) -> None:
+        """Somebody follows."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _follow(self, known: Owners) -> None:
+        changes = GenerationChanges(self._reads, known, _NO_OPERATOR, None, FROM_NOW)
+        with contextlib.suppress(RequestRejected):
+            async with aclosing(changes.given()) as given:
+                async for _ in given:
+                    pass

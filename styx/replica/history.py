@@ -140,15 +140,15 @@ class History:
         self._current = self._floor = None
         self._refused = (now.generation, place)
 
-    def take(self, given: Given, now_s: float) -> None:
+    def take(self, given: Given, now_s: float) -> bool:
         """Takes whole epochs of the present generation, at `now_s` in seconds since 1970, which counts if a worker's
         clock says later. If it is not known when they closed, the state is as old as before: others may have closed
-        behind them long ago. Raises `TooLarge`, and keeps what it had.
+        behind them long ago. Returns whether there is a newer state. Raises `TooLarge`, and keeps what it had.
         """
         current = self._current
         assert current is not None, "there is a place"
         if given.through <= current.epoch:
-            return
+            return False
         closed_s = min(given.closed_us / 1e6, now_s) if given.closed_us else current.closed_s
         changes = _changes(each for each in given.epochs if each.epoch < given.through)
         floor = after(current, given.through - 1, current.version, closed_s, changes, self._bytes_max)
@@ -156,6 +156,7 @@ class History:
         self._current = after(floor, given.through, current.version, closed_s, changes, self._bytes_max)
         self._floor = floor
         self._show(self._current)
+        return True
 
     def _show(self, state: EpochState) -> None:
         if self.shown is None or state.epoch >= self.shown.epoch:

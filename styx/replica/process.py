@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from prometheus_client.core import Metric
 
 from styx.metrics.exposition import Exposition, counter, gauge
-from styx.query.service import Limits
+from styx.query.service import Limits, QueryRefused
 from styx.replica.application import SqlApplication
 from styx.replica.arrow_rows import ArrowRows
 from styx.replica.follower import Moment
 from styx.replica.service import NothingToAsk, NotReached, Places, ReplicaService
 from styx.replica.source import Source
+from styx.replica.waits import WAITING_MAX, EpochWaits
 
 
 class ReplicaProcess:
@@ -23,6 +24,7 @@ class ReplicaProcess:
         self._source = source
         self._rows = rows
         self._later = asyncio.Event()
+        self._waits = EpochWaits()
         self._broken: str | None = None
         self._exposition = Exposition(self._collect, with_process=True)
         self.service = ReplicaService(self.now, rows, places)
@@ -47,17 +49,17 @@ class ReplicaProcess:
 
     async def reach(self, epoch: int, seconds: float) -> None:
         """Returns when the newest moment is at least at the end of that epoch. Raises `NotReached` if it is not within
-        so many seconds.
+        so many seconds, and `QueryRefused` if too many wait.
         """
-        loop = asyncio.get_running_loop()
-        ending_s = loop.time() + seconds
-        while (moment := self._source.moment) is None or moment.state.epoch < epoch:
-            later = self._later
-            try:
-                async with asyncio.timeout_at(ending_s):
-                    await later.wait()
-            except TimeoutError:
-                raise NotReached(epoch, seconds, self._where()) from None
+        moment = self._source.moment
+        if moment is not None and moment.state.epoch >= epoch:
+            return
+        if self._waits.waiting >= WAITING_MAX:
+            raise QueryRefused(f"{WAITING_MAX} requests wait for an epoch: try again soon")
+        try:
+            await self._waits.wait(epoch, seconds)
+        except TimeoutError:
+            raise NotReached(epoch, seconds, self._where()) from None
 
     async def run(self) -> None:
         """Follows until it is cancelled."""
@@ -70,6 +72,9 @@ class ReplicaProcess:
     def _tell_later(self) -> None:
         before, self._later = self._later, asyncio.Event()
         before.set()
+        moment = self._source.moment
+        if moment is not None:
+            self._waits.come(moment.state.epoch)
 
     # What it tells -----------------------------------------------------------------------------------------
 

@@ -165,6 +165,9 @@ def test_it_takes_later_snapshots_and_the_app_s_types(tmp_path: Path) -> None:
         (("--data-dir", "x", "--host", "0.0.0.0"), "clients would not be authenticated"),
         (("--data-dir", "x", "--http-port", "0", "--http-host", "0.0.0.0"), "give STYX_SECRET"),
         (("--store", "s3://a/b"), "--s3-endpoint"),
+        (("--data-dir", "x", "--coordinator", "127.0.0.1:1"), "--coordinator is of a cluster: give the --store"),
+        (("--store", "file:///x", "--coordinator", "127.0.0.1:1"), "the cluster's secret is not set"),
+        (("--data-dir", "x", "--webhook", "paid"), "--webhook means nothing here"),
     ],
 )
 def test_wrong_options(styx: Styx, words: tuple[str, ...], complaint: str) -> None:

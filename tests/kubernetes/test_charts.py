@@ -81,7 +81,7 @@ def test_gateways_answer_under_the_names_by_which_they_are_reached(helm: Path) -
     assert environment["STYX_ALLOW_ORIGIN"].split() == ["https://shop.example.com", "http://localhost:3000"]
 
 
-def test_a_replica_is_asked_by_few_and_reaches_the_store_alone(helm: Path) -> None:
+def test_a_replica_is_asked_by_few_and_reaches_who_gives_epochs(helm: Path) -> None:
     objects = rendered(helm, "styx", "--values", str(CHARTS / "styx" / "ci" / "replica.yaml"))
     [replica] = [each for each in workloads(objects) if each.where == "Deployment/r1-styx-replica"]
     [container] = replica.pod["containers"]
@@ -89,6 +89,9 @@ def test_a_replica_is_asked_by_few_and_reaches_the_store_alone(helm: Path) -> No
     assert container["image"] == "registry.example.com/styx-sql:1"
     assert environment["STYX_ALLOW_HOST"].split()[::4] == ["r1-styx-replica", "sql.example.com"]
     assert environment["STYX_STORE"]
+    assert environment["STYX_COORDINATOR"] == "r1-styx-coordinator:7070"
+    names = [each["name"] for each in container["env"]]
+    assert len(names) == len(set(names))
     assert "STYX_LOG" not in environment
     assert (environment["STYX_API_KEYS"], environment["STYX_QUERY_ROWS"]) == ("/etc/styx/access/keys.json", "100000")
     [policy] = [
@@ -101,7 +104,28 @@ def test_a_replica_is_asked_by_few_and_reaches_the_store_alone(helm: Path) -> No
     }
     assert watching["ports"] == [{"port": "http", "protocol": "TCP"}]
     ports = {port["port"] for rule in policy["spec"]["egress"] for port in rule["ports"]}
+    assert ports == {53, 443, 9000, 7070, 7071}
+    for component in ("worker", "coordinator"):
+        [policy] = [
+            each
+            for each in objects
+            if each["kind"] == "NetworkPolicy" and each["metadata"]["name"] == f"r1-styx-{component}"
+        ]
+        assert "replica" in str(policy["spec"]["ingress"][0]["from"])
+
+
+def test_a_replica_of_snapshots_reaches_the_store_alone(helm: Path) -> None:
+    own = ("--values", str(CHARTS / "styx" / "ci" / "replica.yaml"), "--set", "replica.epochs=false")
+    objects = rendered(helm, "styx", *own)
+    [replica] = [each for each in workloads(objects) if each.where == "Deployment/r1-styx-replica"]
+    [container] = replica.pod["containers"]
+    names = [each["name"] for each in container["env"]]
+    assert "STYX_COORDINATOR" not in names
+    assert names.count("STYX_NAME") == names.count("STYX_HOST") == 1
+    policies = {each["metadata"]["name"]: each["spec"] for each in objects if each["kind"] == "NetworkPolicy"}
+    ports = {port["port"] for rule in policies["r1-styx-replica"]["egress"] for port in rule["ports"]}
     assert ports == {53, 443, 9000}
+    assert "replica" not in str(policies["r1-styx-worker"]["ingress"] + policies["r1-styx-coordinator"]["ingress"])
 
 
 def test_a_replica_without_an_image_that_has_sql_is_refused(helm: Path) -> None:

@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.docs.snippets import ROOT
 from tests.docs.test_references import anchors
 from tests.kubernetes.promql import grouping_labels, kept_labels, parse, read_by, selectors
-from tests.metrics.processes import audit_text, coordinator_text, gateway_text, ingest_text, worker_text
+from tests.metrics.processes import audit_text, coordinator_text, gateway_text, ingest_text, replica_text, worker_text
 
 FILES: Final = ROOT / "helm/styx/files"
 DASHBOARDS: Final = sorted((FILES / "dashboards").glob("*.json"))
@@ -55,7 +55,7 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="module")
 async def known(anyio_backend: str) -> dict[str, Known]:
     found: dict[str, Known] = {}
-    texts = (worker_text(), coordinator_text(), gateway_text(), ingest_text(), audit_text())
+    texts = (worker_text(), coordinator_text(), gateway_text(), ingest_text(), audit_text(), replica_text())
     for family in itertools.chain.from_iterable(map(text_string_to_metric_families, texts)):
         for sample in family.samples:
             labels = found.setdefault(sample.name, Known(family.type, {})).labels

@@ -68,9 +68,10 @@ def test_what_is_shown_is_a_state_that_there_was_and_in_the_end_the_newest() -> 
 def the_last_epoch_counts_as_final(monkeypatch: pytest.MonkeyPatch) -> None:
     take = History.take
 
-    def taken(self: History, given: Given, now_s: float) -> None:
-        take(self, given, now_s)
+    def taken(self: History, given: Given, now_s: float) -> bool:
+        newer = take(self, given, now_s)
         self._floor = self._current
+        return newer
 
     monkeypatch.setattr(History, "take", taken)
 

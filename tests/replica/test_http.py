@@ -25,7 +25,7 @@ from styx.replica.service import Places
 from tests.backup.snapshots import Cluster
 from tests.query.conftest import Filled
 from tests.query.shop import app
-from tests.replica.moments import follower_of
+from tests.replica.moments import LARGE, follower_of
 from tests.replica.served import MOST, replica_of, so
 from tests.replica.test_follower import described
 
@@ -300,3 +300,49 @@ def added(path: Path, name: str) -> str:
     key, entry = api_keys.new_key(name, api_keys.utc_now())
     api_keys.change_file(path, lambda keys: [*keys, entry])
     return key
+
+
+# Tokens --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_token_that_is_reached_and_one_that_is_not(filled: Filled) -> None:
+    async def test(session: Session, url: str, process: ReplicaProcess) -> None:
+        epoch = process.now().state.epoch
+        body = {"sql": "select 1 x", "seconds": 0.3, "format": "json"}
+        async with session.post(f"{url}/v1/sql", json=body, headers={"styx-epoch": str(epoch)}) as response:
+            assert (response.status, response.headers["styx-epoch"]) == (200, str(epoch))
+        async with session.post(f"{url}/v1/sql", json=body, headers={"styx-epoch": str(epoch + 1)}) as response:
+            status, code, words = await error_of(response)
+        assert (status, code) == (504, "timeout")
+        assert f"the end of epoch {epoch + 1}, the session's token, has not been reached within 0.3 s" in words
+        assert f"it is at epoch {epoch}" in words
+        for wrong in ("x", "-1", ""):
+            async with session.post(f"{url}/v1/sql", json=body, headers={"styx-epoch": wrong}) as response:
+                assert (await error_of(response))[:2] == (400, "bad_request")
+        watched = {"sql": "select 1 x", "seconds": "0.3"}
+        for header in ("styx-epoch", "last-event-id"):
+            async with session.get(f"{url}/v1/sql/watch", params=watched, headers={header: str(epoch + 1)}) as response:
+                assert (await error_of(response))[:2] == (504, "timeout")
+            async with session.get(f"{url}/v1/sql/watch", params=watched, headers={header: str(epoch)}) as response:
+                assert response.status == 200
+                assert (await response.content.readline()) == b"id: %d\n" % epoch
+
+    run(follower_of(filled.directory, app), test)
+
+
+def test_a_query_waits_for_its_token() -> None:
+    cluster = Cluster()
+    cluster.snapshot(1, {"a": b"1"})
+    follower = Follower(lambda: Place(cluster.store, described), of_description, LARGE)
+
+    async def test(session: Session, url: str, process: ReplicaProcess) -> None:
+        asking = asyncio.ensure_future(
+            session.post(f"{url}/v1/sql", json={"sql": "select 1 x"}, headers={"styx-epoch": "2"})
+        )
+        await asyncio.sleep(0.2)
+        assert not asking.done()
+        cluster.snapshot(2, {"a": b"2"})
+        async with await asking as response:
+            assert (response.status, response.headers["styx-epoch"]) == (200, "2")
+
+    run(follower, test)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -16,7 +17,6 @@ import aiohttp
 import pytest
 
 from proof.cluster import ClusterOptions, ClusterUnderTest
-from proof.cluster.changing_state import version
 from proof.cluster.reads_app import COUNTERS
 from styx.client.base import Client
 from styx.client.connect import connect
@@ -111,10 +111,22 @@ class Asked:
             pass
         return None
 
+    async def rows(self, sql: str) -> tuple[int, list[dict[str, Any]]]:
+        """The answer at the token's epoch or a later one."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while (found := await self.sql(sql, self.token)) is None:  # noqa: ASYNC110 - it is another process
+                await asyncio.sleep(0.1)
+            return found
+
     async def status(self) -> dict[str, Any]:
         async with self.session.get(f"{self.cluster.replica_url}/status") as response:
             found: dict[str, Any] = await response.json()
             return found
+
+    async def metric(self, name: str) -> float:
+        async with self.session.get(f"{self.cluster.replica_url}/metrics") as response:
+            [line] = [line for line in (await response.text()).splitlines() if line.startswith(f"{name} ")]
+        return float(line.split()[1])
 
     async def until(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """What the replica says when that is so."""
@@ -157,9 +169,7 @@ async def everybody(cluster: ClusterUnderTest) -> AsyncIterator[Asked]:
         async with connect(cluster.http_url) as reader:
             last = await reader.read_request("counter", NAMES[0], "values", NAMES[1:], freshness="strict")
             asked.saw(last.epoch, dict(zip(NAMES, last.unwrap(), strict=True)), by_replica=False)
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while (found := await asked.sql(SQL, asked.token)) is None:
-                    await asyncio.sleep(0.1)
+            found = await asked.rows(SQL)
             assert {row["key"]: row["value"] for row in found[1]} == dict(zip(NAMES, last.unwrap(), strict=True))
         cluster.check()
 
@@ -204,3 +214,94 @@ def test_workers_and_the_coordinator_are_killed_and_the_replica_is_frozen(kafka:
         assert asked.both > 20
 
     run(options(kafka, tmp_path), test)
+
+
+VERSION = """
+import msgspec
+from styx import App, Context, Operator
+{types}
+account = Operator("account", state_type=Account{migrate})
+
+@account.register
+async def add(ctx: Context, amount: int) -> int:
+    state = await ctx.get() or {new}
+    state.{field} += {scale} * amount
+    await ctx.put(state)
+    return state.{field}
+
+app = App({name!r}, [account])
+"""
+FIRST = {"types": "class Account(msgspec.Struct):\n    euro: int", "migrate": "", "new": "Account(0)"}
+MORE = {**FIRST, "types": f"{FIRST['types']}\n    kind: str = 'plain'"}
+CENTS = {
+    "types": "class Account(msgspec.Struct):\n    cents: int\n    kind: str = 'plain'\n"
+    "def migrate(old: dict) -> Account:\n    return Account(100 * old['euro'])",
+    "migrate": ", migrate=migrate",
+    "new": "Account(0)",
+}
+ENTITIES = 20
+
+
+def module(directory: Path, name: str, app: str, field: str, scale: int, parts: dict[str, str]) -> str:
+    (directory / f"{name}.py").write_text(VERSION.format(name=app, field=field, scale=scale, **parts))
+    importlib.invalidate_caches()
+    return name
+
+
+def test_deployments(kafka: RealKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that converts nothing is followed at once; behind one that converts, a snapshot helps. No answer mixes two
+    versions.
+    """
+    monkeypatch.syspath_prepend(str(tmp_path))
+    unique = secrets.token_hex(4)
+    first = module(tmp_path, f"first_{unique}", "any", "euro", 1, FIRST)
+
+    async def test(cluster: ClusterUnderTest) -> None:
+        async def deploy(name: str, field: str, scale: int, parts: dict[str, str]) -> None:
+            found = importlib.import_module(
+                module(tmp_path, f"{name}_{unique}", cluster.options.name, field, scale, parts)
+            )
+            package = pack(found.app, cluster.security.secret)
+            answer = await ask(f"127.0.0.1:{cluster.coordinator_port}", cluster.security, Deploy(package))
+            assert answer.done, answer.text
+
+        async with cluster.client() as client, aiohttp.ClientSession() as session:
+            asked = Asked(cluster, client, session)
+
+            async def add(count: int) -> None:
+                for at in range(count):
+                    reply = await client.request("account", str(at % ENTITIES), "add", 1, timeout=PATIENCE_SECONDS)
+                    reply.unwrap()
+                    asked.token = max(asked.token, reply.epoch)
+
+            await add(ENTITIES)
+            await asked.until(lambda told: told["follows"] == "epochs")
+            await add(ENTITIES)
+            _, rows = await asked.rows("select sum((value->>'euro')::int)::int s, count(*) n from account.state")
+            assert rows == [{"s": 2 * ENTITIES, "n": ENTITIES}]
+            snapshots = (
+                await asked.metric("styx_replica_snapshots_total"),
+                await asked.metric("styx_replica_dropped_total"),
+            )
+
+            await deploy("more", "euro", 1, MORE)
+            await add(ENTITIES)
+            _, rows = await asked.rows(
+                "select sum((value->>'euro')::int)::int s, min(value->>'kind') k, max(value->>'kind') l "
+                "from account.state"
+            )
+            assert rows == [{"s": 3 * ENTITIES, "k": "plain", "l": "plain"}]
+            assert snapshots == (
+                await asked.metric("styx_replica_snapshots_total"),
+                await asked.metric("styx_replica_dropped_total"),
+            ), "nothing was converted, and a snapshot was read"
+
+            await deploy("cents", "cents", 100, CENTS)
+            await add(ENTITIES)
+            _, rows = await asked.rows("select sum((value->>'cents')::int)::int s, count(*) n from account.state")
+            assert rows == [{"s": 100 * 4 * ENTITIES, "n": ENTITIES}]
+            assert await asked.metric("styx_replica_dropped_total") > snapshots[1]
+            assert (await asked.status())["version"] == 3
+        cluster.check()
+
+    run(options(kafka, tmp_path, f"{first}:app"), test)

@@ -50,6 +50,7 @@ class Cluster(Pair):
         self.owners = {0: 0, 1: 1}
         self.states: list[State] = []
         self.script: list[dict[int, int]] = []
+        self.loaded = self.recorded = -1
         super().__init__()
         self.feeds: list[WorkerFollowers] = []
         self.sent: dict[tuple[int, int], deque[ChangesGiven | FollowOver]] = {}
@@ -63,7 +64,8 @@ class Cluster(Pair):
         """A generation begins, on the state of some epoch, and runs the epochs behind it again."""
         self.generation = generation
         self.undurable, self.offsets = [[], []], [0, 0]
-        at = self.rng.randrange(max(-1, len(self.script) - 6), len(self.script))
+        at = self.loaded = self.rng.randrange(max(-1, len(self.script) - 6), len(self.script))
+        self.recorded = len(self.script) - 1
         if self.rng.random() < 0.5:
             self.owners = {slot: 1 - owner for slot, owner in self.owners.items()}
         state = self.states[at] if at >= 0 else {}
@@ -156,7 +158,8 @@ class Net:
     def tell(self) -> None:
         """The gateway hears of the present generation."""
         cluster = self.cluster
-        self.known = Owners(cluster.generation, dict(cluster.owners), {0: "a/1", 1: "b/1"})
+        addresses, loaded = {0: "a/1", 1: "b/1"}, (cluster.generation - 1, cluster.loaded)
+        self.known = Owners(cluster.generation, dict(cluster.owners), addresses, 1, loaded, cluster.recorded)
         self.changed.set()
         self.changed = asyncio.Event()
 

@@ -52,6 +52,17 @@ def test_from_now_begins_where_the_last_worker_does() -> None:
     assert merge.taken() == {1: 1, 2: 1}
 
 
+def test_an_epoch_closed_when_its_last_worker_closed_it() -> None:
+    merge = EpochMerge([1, 2, 3], 4)
+    for worker in (1, 2, 3):
+        merge.put(worker, 4, [])
+    merge.take()
+    merge.put(1, 6, [part(5, 1)], 900)  # a later epoch: it has closed that one before
+    merge.put(2, 5, [], 300)
+    merge.put(3, 5, [], 200)
+    assert merge.take() == Given(5, [part(5, 1)], 300)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_any_order_of_messages_gives_the_same_epochs(seed: int) -> None:
     rng = Random(seed)

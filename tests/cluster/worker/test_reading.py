@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from types import SimpleNamespace
 from typing import Any, cast
@@ -123,6 +124,7 @@ async def test_changes_are_followed_over_the_same_connection(serving: Serving) -
     given = serving.followed[1]
     assert isinstance(given, ChangesGiven)
     assert (given.id, given.through) == (5, 0)
+    assert 0 <= time.time() - given.closed_us / 1e6 < PATIENCE_SECONDS
     [[table]] = [epoch.tables for epoch in given.epochs]
     assert (table.slot, table.name, table.keys) == (0, "account", [KEYS[0]])
     serving.gateway.send(encode(FollowTaken(5, 1)))
