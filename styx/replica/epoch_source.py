@@ -146,9 +146,9 @@ class EpochSource:
         return RETRY_SECONDS
 
     def _hear(self, now: Began) -> None:
-        """There may be a later generation, while this one still gives what it has closed."""
+        """Another generation may run, while this one still gives what it has closed."""
         known = self._cluster.reads.known
-        if known is not None and known.generation != now.generation:
+        if known is not None and began(known) != now:
             self._history.hear(began(known))
 
     def _take(self, given: Given, now: Began) -> None:
@@ -160,12 +160,17 @@ class EpochSource:
             self._trouble = None
             _log.info("follows the epochs of generation %d behind epoch %d", now.generation, given.through)
         now_s = self._clock()
-        newer = self._history.take(given, now_s) and self._history.caught_up
+        if given.through < now.recorded:
+            given = given._replace(closed_us=0)  # it is run again: it closed long ago, and so did later ones
+        newer = self._history.take(given, now_s)
         self.epochs += len(given.epochs)
-        if newer and given.closed_us:
-            self._last_lag_s = max(0.0, now_s - given.closed_us / 1e6)
-            self.lag.observe(self._last_lag_s)
-        self._age.given(given.closed_us / 1e6 if newer else 0.0, now_s)
+        if not self._history.caught_up or given.through < now.recorded:
+            self._age.ends()  # what comes next has closed already, however long the workers take to run it again
+        else:
+            self._age.given(given.closed_us / 1e6 if newer else 0.0, now_s)
+            if newer and given.closed_us:
+                self._last_lag_s = max(0.0, now_s - given.closed_us / 1e6)
+                self.lag.observe(self._last_lag_s)
         self._show()
 
     def _refused(self, now: Began, place: int, error: SnapshotTooOld) -> None:
@@ -235,6 +240,9 @@ class EpochSource:
         shown, before = self._history.shown, None if self._shown is None else self._shown.state
         if shown is before:
             return
+        if shown is None:  # in another history a version is another one, too
+            self._described = {}
+            self._snapshots.release()
         self._shown = None if shown is None else self._moment(shown)
         self._later()
 

@@ -129,8 +129,9 @@ class Follower:
         return -1 if self._held is None else self._held.generation
 
     def look(self, wanted: Wanted = _any) -> bool:
-        """Takes the newest snapshot that there is and that is `wanted`, if it is not held. Returns whether it did.
-        Never raises for what a store has or lacks: that is `trouble`.
+        """Takes the newest snapshot that there is and that is `wanted`, if it is not held: an older one than what is
+        held if that is not wanted. Returns whether it did. Never raises for what a store has or lacks: that is
+        `trouble`.
         """
         try:
             return self._looked(self._opened(), wanted)
@@ -147,8 +148,8 @@ class Follower:
         return self._described[1]
 
     def release(self) -> None:
-        """Holds no snapshot any more: the next one is read whole."""
-        self.moment, self._held, self._objects = None, None, {}
+        """Holds no snapshot any more, and no version's schema: the next one is read whole."""
+        self.moment, self._held, self._objects, self._described = None, None, {}, None
 
     def _opened(self) -> Place:
         if self._place is None:
@@ -157,8 +158,9 @@ class Follower:
 
     def _looked(self, place: Place, wanted: Wanted) -> bool:
         marks = sorted(filter(None, map(_mark, place.store.list(MANIFEST_PREFIX))), reverse=True)
-        newer = [mark for mark in marks if self._held is None or mark[:2] > self._held[:2]]
-        newer = [mark for mark in newer if wanted(mark.generation, mark.epoch)]
+        newer = [mark for mark in marks if wanted(mark.generation, mark.epoch)]
+        if self._held is not None and wanted(self._held.generation, self._held.epoch):
+            newer = [mark for mark in newer if mark[:2] > self._held[:2]]  # else what is held is of no use
         now = self._clock()
         self._bad = {name: bad for name, bad in self._bad.items() if any(mark.name == name for mark in newer)}
         trouble = NONE_YET if not marks else None

@@ -14,32 +14,37 @@ The state of an epoch goes on in three ways:
 
 What is shown never goes back, and is always one state as a whole. If a later generation began before the epoch that is
 shown, that epoch is of another history, as after a restore from a backup: then nothing is shown until there is a state
-of the generation's own.
+of the generation's own. The same is true if a number that was heard of is that of another generation now: a restored
+cluster counts on from its backup. Its workers tell, because coordinators give no worker the number of another one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from styx.cluster.wire import Owners
 from styx.model.changes import EpochChanges, Given
 from styx.replica.state import EpochState, SlotChange, after, is_shown
 
+HEARD_MAX: Final = 100
+"""Generations of which it is known what was heard of them: the last ones."""
+
 
 class Began(NamedTuple):
-    """A generation, the app's version in it, and what it began with, as in `Owners`."""
+    """A generation, the app's version in it, and what it began with, as in `Owners`; `workers` are its workers."""
 
     generation: int
     version: int
     loaded: tuple[int, int]
     recorded: int
+    workers: tuple[int, ...] = ()
 
 
 def began(known: Owners) -> Began:
     """What the coordinator says of a generation."""
-    return Began(known.generation, known.version, known.loaded, known.recorded)
+    return Began(known.generation, known.version, known.loaded, known.recorded, tuple(sorted(known.addresses)))
 
 
 class History:
@@ -56,6 +61,7 @@ class History:
         self._current: EpochState | None = None
         self._floor: EpochState | None = None
         self._refused = (-1, -1)
+        self._heard: dict[int, Began] = {}
         self.shown_in = -1
 
     @property
@@ -91,9 +97,18 @@ class History:
     # Generations -------------------------------------------------------------------------------------------
 
     def hear(self, now: Began) -> None:
-        """This generation runs. If it began before the epoch that is shown, that one is of another history."""
-        if now.generation > self.shown_in and self.shown is not None and now.recorded < self.shown.epoch:
+        """This generation runs. If it began before the epoch that is shown, that one is of another history; if another
+        generation had its number, all that is known is.
+        """
+        if self._heard.setdefault(now.generation, now) != now:
+            self._heard = {now.generation: now}
             self.shown = self._current = self._floor = None
+            self.generation = self.shown_in = -1
+            self._refused = (-1, -1)
+        elif now.generation > self.shown_in and self.shown is not None and now.recorded < self.shown.epoch:
+            self.shown = self._current = self._floor = None
+        while len(self._heard) > HEARD_MAX:
+            del self._heard[min(self._heard)]
 
     def place(self, now: Began) -> int | None:
         """The epoch behind which the changes of this generation are wanted. None: a snapshot is wanted before, or a
@@ -127,12 +142,14 @@ class History:
 
     def take(self, given: Given, now_s: float) -> bool:
         """Takes whole epochs of the present generation, at `now_s` in seconds since 1970, which counts if a worker's
-        clock says later. Returns whether there is a newer state. Raises `TooLarge`, and keeps what it had.
+        clock says later. If it is not known when they closed, the state is as old as before: others may have closed
+        behind them long ago. Returns whether there is a newer state. Raises `TooLarge`, and keeps what it had.
         """
-        current, closed_s = self._current, min(given.closed_us / 1e6 or now_s, now_s)
+        current = self._current
         assert current is not None, "there is a place"
         if given.through <= current.epoch:
             return False
+        closed_s = min(given.closed_us / 1e6, now_s) if given.closed_us else current.closed_s
         changes = _changes(each for each in given.epochs if each.epoch < given.through)
         floor = after(current, given.through - 1, current.version, closed_s, changes, self._bytes_max)
         changes = _changes(each for each in given.epochs if each.epoch == given.through)

@@ -37,6 +37,10 @@ AGE: Final = b"styx-age"
 """The header with the seconds since a result was the newest that is known of."""
 Reach = Callable[[int, float], Awaitable[None]]
 """Waits for the end of an epoch, for so many seconds at most; raises `NotReached`."""
+GONE_BACK: Final = "what was there has turned out to be of another history"
+"""Why a result is of an older epoch than the one that was waited for. A later state that has come meanwhile is not what
+the result was made of.
+"""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -103,8 +107,7 @@ class SqlEndpoint:
                 self._service.run(request.asked, request.limits) as found,
             ):
                 if token is not None and found.epoch < token and self._reach is not None:
-                    # While it was in line, what was there has turned out to be of another history.
-                    raise NotReached(token, request.limits.seconds, f"it is at epoch {found.epoch}")
+                    raise NotReached(token, request.limits.seconds, GONE_BACK)
                 await _send_result(found, request.format, sending)
         except (QueryFailed, QueryRefused, TimeoutError) as error:
             await sending.fail(error, in_lines=request.format == "jsonl")

@@ -22,7 +22,8 @@ from styx.gateway.reads import epoch_in
 from styx.http.asgi import Receive, Scope, Send
 from styx.query.service import Asked, Limits, QueryFailed, QueryRefused, QueryService
 from styx.replica.encoders import JsonObject
-from styx.replica.sql_endpoint import Reach, refusal_of, respond, token_of, while_there
+from styx.replica.service import NotReached
+from styx.replica.sql_endpoint import GONE_BACK, Reach, refusal_of, respond, token_of, while_there
 from styx.replica.sql_request import limits_of, options_of
 from styx.values.event_lines import ERROR, HEARTBEAT, block
 
@@ -100,6 +101,8 @@ class WatchEndpoint:
             later = self._later()
             try:
                 data, epoch = await self._result(asked, limits)
+                if token is not None and epoch < token and not begun:
+                    raise NotReached(token, limits.seconds, GONE_BACK)
             except QueryRefused as error:
                 if not begun:
                     await respond(refusal_of(error), scope, send)

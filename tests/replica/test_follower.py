@@ -204,6 +204,21 @@ def test_a_newer_generation_counts_whatever_its_epoch() -> None:
     assert content(following)[0]["account"] == {"a": b"true"}
 
 
+def test_an_older_one_is_taken_if_what_is_held_is_not_wanted() -> None:
+    """As when the newest is of a generation that was void, and a later one has begun on the one before it."""
+    cluster = Cluster()
+    following = follower(cluster.store)
+    cluster.snapshot(5, {"a": b"true"}, generation=4)
+    true = loaded(cluster)
+    cluster.snapshot(8, {"a": b"void", "b": b"void"}, generation=5)
+    assert following.look()
+    assert following.look(lambda *mark: mark == (4, 5))
+    assert following.moment is not None
+    assert following.moment.state.epoch == 5
+    assert content(following) == true
+    assert not following.look(lambda *mark: mark == (4, 5))
+
+
 def test_the_schema_is_that_of_the_version() -> None:
     cluster = Cluster()
     made: list[Schema] = []
