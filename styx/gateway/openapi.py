@@ -14,6 +14,7 @@ import msgspec
 
 from styx.gateway.head import EVENTS, PREFIX
 from styx.gateway.json_schemas import Json, Schemas
+from styx.gateway.openapi_changes import changes_paths
 from styx.gateway.openapi_dead import dead_paths, dead_tag
 from styx.gateway.openapi_edits import edit_paths, edit_tag
 from styx.gateway.openapi_events import event_operation
@@ -109,6 +110,7 @@ def openapi(app: App) -> Json:
         paths[f"{PREFIX}{quote(operator.name)}"] = {"get": _list_operation(app, operator, schemas)}
         if operator.served:
             paths[f"{PREFIX}{quote(operator.name)}"]["post"] = _load_operation(operator, schemas)
+            paths |= changes_paths(app, operator, schemas, _ERRORS)
     for event in app.events.values():
         path = f"{PREFIX}{EVENTS}/{quote(event.name)}"
         paths[path] = {**paths.get(path, {}), "get": event_operation(event, schemas, _ERRORS)}

@@ -27,13 +27,17 @@ UNAUTHENTICATED_MAX: Final = 64
 HANDSHAKE_SECONDS_MAX: Final = 5.0
 """For one handshake, TLS included."""
 CROWDED_HANDSHAKE_SECONDS_MAX: Final = 1.0
-"""The same while others wait, so that silent peers do not keep out the others."""
+"""The same while others wait, so that silent peers do not keep out the others. Only time in which this process ran
+counts: after a pause of its own, answers wait unread, and the peers that sent them were not slow.
+"""
 BACKLOG_MAX: Final = 1024
 """Connections that the kernel keeps until they are accepted."""
 
 REMEMBERED_MAX: Final = 1024
 """Refusals that are not logged again, by host and reason; the one longest unseen is forgotten first."""
 
+_CROWDED_SLICE_SECONDS: Final = 0.1
+"""Of waiting for room at once: what passes beyond it is a pause of this process."""
 _ACCEPT_PAUSE_SECONDS: Final = 1.0
 """Between a failure to accept, most likely for lack of file descriptors, and the next attempt."""
 
@@ -78,6 +82,7 @@ class Listener:
         self._loop = asyncio.get_running_loop()
         # The handshakes under way, the oldest first: the peer's host, and when it began.
         self._handshakes: dict[asyncio.Task[None], tuple[str, float]] = {}
+        self._paused = 0.0  # seconds by which waits for room took longer than they should have
         self._accepting = self._loop.create_task(self._accept())
 
     @property
@@ -112,7 +117,7 @@ class Listener:
                 continue
             host = _host_of(accepted)
             task = self._loop.create_task(self._admit(host, accepted))
-            self._handshakes[task] = (host, self._loop.time())
+            self._handshakes[task] = (host, self._ran())
             task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -126,11 +131,18 @@ class Listener:
     async def _wait_for_room(self) -> None:
         while len(self._handshakes) >= UNAUTHENTICATED_MAX:
             oldest, (host, began) = next(iter(self._handshakes.items()))
-            left = began + CROWDED_HANDSHAKE_SECONDS_MAX - self._loop.time()
+            left = began + CROWDED_HANDSHAKE_SECONDS_MAX - self._ran()
             if left <= 0:
                 oldest.cancel()
                 self._refusals.add(host, Refused(Refusal.TOO_SLOW, "it was slow while others waited"))
-            await asyncio.wait(self._handshakes, timeout=max(left, 0), return_when=asyncio.FIRST_COMPLETED)
+            slice_seconds = min(max(left, 0), _CROWDED_SLICE_SECONDS)
+            waits_since = self._loop.time()
+            await asyncio.wait(self._handshakes, timeout=slice_seconds, return_when=asyncio.FIRST_COMPLETED)
+            self._paused += max(self._loop.time() - waits_since - slice_seconds, 0)
+
+    def _ran(self) -> float:
+        """The loop's time without the pauses of this process while peers waited for room."""
+        return self._loop.time() - self._paused
 
     async def _admit(self, host: str, accepted: socket.socket) -> None:
         opening = Opening(ListenerHandshake(self._secret, self._hello))

@@ -11,6 +11,8 @@ from typing import Any
 import aiohttp
 import msgspec
 import pytest
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import validate
 
 from styx import App, Context, Operator
 from styx.embedded_engine.changes import Mailbox
@@ -19,6 +21,7 @@ from styx.gateway import changes as change_endpoint
 from styx.gateway import server_sent
 from styx.gateway.auth.identity import Identity
 from styx.gateway.auth.policy import CHANGES, Action, action_of, parse
+from styx.gateway.openapi import openapi
 from styx.testing import EmbeddedCluster, embedded_cluster
 from styx.values.event_lines import Block, BlockReader
 from tests.gateway.running import Running, running
@@ -100,6 +103,26 @@ async def stream(url: str, **headers: str) -> AsyncIterator[Reader]:
 async def get(url: str, **headers: str) -> tuple[int, dict[str, Any]]:
     async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as response:
         return response.status, await response.json()
+
+
+async def test_events_are_as_the_openapi_document_describes_them(cluster: EmbeddedCluster, server: Running) -> None:
+    document: Any = openapi(app)
+    validate(document)
+    paths = {"cart": "/v1/~changes/cart", "cart/items": "/v1/~changes/cart/{table}", "other": "/v1/~changes/other"}
+    assert "/v1/~changes/other/{table}" not in document["paths"]
+    for number, (followed, path) in enumerate(paths.items()):
+        found = document["paths"][path]["get"]["responses"]["200"]["content"]["text/event-stream"]["schema"]
+        described = Draft202012Validator({**found, "components": document["components"]})
+        async with stream(f"{server.url}/v1/~changes/{followed}") as reader:
+            await reader.block()
+            await cluster.request("cart", "ada", "add", "tea", number)
+            await cluster.request("other", "bob", "note", f"{number}")
+            _, event = await reader.epoch()
+            described.validate(event)
+            assert not described.is_valid({**event, "epoch": "first"})
+            [change, *_] = event["changes"]
+            assert not described.is_valid({**event, "changes": [{**change, "deleted": 1}]})
+            assert not described.is_valid({**event, "changes": [{"value": 1}]})
 
 
 async def test_an_epoch_has_its_changes_and_its_number(cluster: EmbeddedCluster, server: Running) -> None:

@@ -27,7 +27,7 @@ def test_valid() -> None:
 def test_one_operation_for_each_function_and_what_each_operator_has() -> None:
     ids = [operation["operationId"] for item in DOCUMENT["paths"].values() for operation in item.values()]
     functions = [f"{o.name}.{f}" for o in app.operators.values() for f in o.functions]
-    others = [f"{name}:{what}" for name in app.operators for what in ("load", "read", "list")]
+    others = [f"{name}:{what}" for name in app.operators for what in ("load", "read", "list", "changes")]
     dead = [f"dead calls:{what}" for what in ("list", "replay", "drop")]
     edits = ["edits:look", "edits:edit"]
     assert sorted(ids) == sorted([*functions, *others, *dead, *edits])

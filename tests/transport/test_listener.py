@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from typing import Any
 
 import msgspec
@@ -149,6 +150,19 @@ async def test_many_connects_at_once_all_get_in(security: Security) -> None:
         assert serving.refused == 0
         for connection in (*dialed, *accepted):
             connection.abort()
+
+
+async def test_a_pause_of_the_listener_is_no_peers_fault(security: Security, monkeypatch: Any) -> None:
+    monkeypatch.setattr(listener, "UNAUTHENTICATED_MAX", 2)
+    monkeypatch.setattr(listener, "HANDSHAKE_SECONDS_MAX", 1000.0)
+    async with listening(security) as (serving, connections):
+        async with raw_peer(serving), raw_peer(serving):
+            await until(lambda: serving.handshakes == 2)
+            time.sleep(1.5 * listener.CROWDED_HANDSHAKE_SECONDS_MAX)  # noqa: ASYNC251 - the process stands still
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert serving.handshakes == 2
+        await assert_serves(serving, connections, security)
 
 
 async def test_closing_ends_handshakes_and_keeps_connections(security: Security) -> None:
