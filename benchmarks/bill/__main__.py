@@ -39,7 +39,6 @@ SLOTS: Final = 16
 REPLY_PARTITIONS: Final = 16
 NEVER_SECONDS: Final = 86_400.0
 """Between two snapshots, which would be counted with the epochs."""
-WARM_UP_BURSTS: Final = 300
 TRACED_BURSTS: Final = 50
 _ORDER: Final = ("worker", "coordinator", "broker", "gateway", CLIENT)
 
@@ -87,7 +86,7 @@ async def bill_of(cluster: BenchmarkCluster, sizes: Sequence[int], bursts: int, 
                 meters.append((timing(pids), bursts))
                 if can_trace():
                     meters.append((tracing(pids), min(bursts, TRACED_BURSTS)))
-            await load.run(1, WARM_UP_BURSTS)
+            await load.run(1, bursts)  # the broker warms up
             for meter, _ in meters:
                 await meter.idle()
             for size in sizes:
@@ -137,10 +136,12 @@ async def _main(options: argparse.Namespace) -> None:
         async with cluster_of(workers, "styx") as cluster:
             plain = await bill_of(cluster, options.sizes, options.bursts, counted=False)
         async with cluster_of(workers, COUNTED) as cluster:
-            lines += joined(plain, await bill_of(cluster, options.sizes, options.bursts, counted=True))
-    if options.out is not None:
-        options.out.write_bytes(msgspec.json.format(msgspec.json.encode({"form": describe(FORM), "lines": lines})))
-    print(f"{describe(FORM)}; of an epoch:\n{table(lines)}")
+            new = joined(plain, await bill_of(cluster, options.sizes, options.bursts, counted=True))
+        lines += new
+        print(f"{describe(FORM)}, {workers} workers; of an epoch:\n{table(new)}", flush=True)
+        if options.out is not None:
+            whole = msgspec.json.encode({"form": describe(FORM), "lines": lines})
+            options.out.write_bytes(msgspec.json.format(whole))
 
 
 if __name__ == "__main__":
