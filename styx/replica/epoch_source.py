@@ -293,14 +293,14 @@ class _Keeper:
 
     def __init__(self, reads: ClusterReads) -> None:
         self._reads = reads
-        self._generation = -1
+        self._known: Owners | None = None
         self._task: asyncio.Task[None] | None = None
 
     def keep(self, known: Owners) -> None:
         """The workers of this generation are to keep what they close from now on."""
-        if self._task is None or self._task.done() or known.generation != self._generation:
+        if self._task is None or self._task.done() or known is not self._known:  # a number may come again
             self.end()
-            self._generation = known.generation
+            self._known = known
             self._task = asyncio.ensure_future(self._follow(known))
 
     def end(self) -> None:
@@ -311,7 +311,7 @@ class _Keeper:
 
     async def _follow(self, known: Owners) -> None:
         changes = GenerationChanges(self._reads, known, _NO_OPERATOR, None, FROM_NOW)
-        with contextlib.suppress(RequestRejected):
+        with contextlib.suppress(StyxError, OSError):  # the next loop tries again
             async with aclosing(changes.given()) as given:
                 async for _ in given:
                     pass
