@@ -64,6 +64,7 @@ class EpochSource:
         self._described: dict[int, Described] = {}
         self._shown: Moment | None = None
         self._trouble: str | None = f"the coordinator at {cluster.coordinator} has not been reached yet"
+        self._refusal: str | None = None
         self._later: Callable[[], None] = lambda: None
         self._looked_s = -float("inf")
         self._keeper = _Keeper(cluster.reads)
@@ -157,7 +158,7 @@ class EpochSource:
             self._history.goes_on(now)
             self._snapshots.release()
             self._keeper.end()
-            self._trouble = None
+            self._trouble = self._refusal = None
             _log.info("follows the epochs of generation %d behind epoch %d", now.generation, given.through)
         now_s = self._clock()
         if given.through < now.recorded:
@@ -177,7 +178,8 @@ class EpochSource:
         self.dropped += 1
         reached = self._history.place(now) if self.following else None
         self._history.refuse(now, place if reached is None else reached)
-        self._tell(f"it goes on from a later snapshot, because the next epochs are not kept: {error}")
+        self._refusal = f"it goes on from a later snapshot, because the next epochs are not kept: {error}"
+        self._tell(self._refusal)
 
     def _tell(self, trouble: str, level: int = logging.WARNING) -> None:
         if trouble != self._trouble:
@@ -220,7 +222,7 @@ class EpochSource:
                 f"the cluster is in generation {now.generation}, and the state here is of generation "
                 f"{self._history.generation}: was it restored from a backup? Then start the replica anew"
             )
-        return snapshots.trouble or "it waits for the next snapshot, from which it can go on"
+        return snapshots.trouble or self._refusal or "it waits for the next snapshot, from which it can go on"
 
     def _check(self, moment: Moment) -> None:
         deployment = self._cluster.deployment
