@@ -1,8 +1,7 @@
 """The processor time that the log's writer takes for a call, by itself: `python -m benchmarks.log_cost`.
 
-It writes epochs of 32 calls over the slots into a new log, in one thread, and counts what the writer does. With
-`--apart` the replies of an epoch have a commit of their own, and with `--bundled 0` records stand in batches by
-partition at once.
+It writes epochs of 32 calls over the slots into a new log, in one thread, and counts what the writer does. The replies
+of an epoch have a commit of their own. With `--bundled 0` records stand in batches by partition at once.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ REPLY: Final = bytes(45)
 RECORD: Final = bytes(120)
 
 
-def measured(directory: Path, epochs: int, slots_count: int, apart: bool, bundled_bytes_max: int) -> float:
+def measured(directory: Path, epochs: int, slots_count: int, bundled_bytes_max: int) -> float:
     """Microseconds of processor time a call."""
     file, mark, tail = SqliteFile(directory / "log.db", 0), Mark(directory / "log.mark"), LogTail(10**9, 10**12)
     writer = Writer(
@@ -39,7 +38,7 @@ def measured(directory: Path, epochs: int, slots_count: int, apart: bool, bundle
         for slot in slots:
             tail.append(Stream.REQUESTS, slot, 1, REQUEST)
         tail.append(Stream.EPOCHS, 0, 1, RECORD)
-        first = tail.take() if apart else None
+        first = tail.take()
         for slot in slots:
             tail.append(Stream.REPLIES, slot, 1, REPLY)
         for group in (first, tail.take()):
@@ -57,11 +56,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=600)
     parser.add_argument("--slots", type=int, default=N_SLOTS_DEFAULT)
-    parser.add_argument("--apart", action="store_true", help="replies have commits of their own")
     parser.add_argument("--bundled", type=int, default=BUNDLED_BYTES_MAX, help="bytes in bundles", metavar="BYTES")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=".") as directory:
-        took_us = measured(Path(directory), options.epochs, options.slots, options.apart, options.bundled)
+        took_us = measured(Path(directory), options.epochs, options.slots, options.bundled)
     print(f"{took_us:.1f} µs of processor a call in the log's writer")
 
 

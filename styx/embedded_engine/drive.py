@@ -1,7 +1,7 @@
 """The surroundings of an embedded engine's passes: requests that arrive between them, and the log that they write.
 
-Requests are gathered until a pass begins, and new records are handed to the log once a pass; replies alone a little
-later. The log's other threads report here.
+Requests are gathered until a pass begins, and new records are handed to the log once a pass. The log's other threads
+report here.
 """
 
 from __future__ import annotations
@@ -71,10 +71,8 @@ class Drive:
             self.failed("taking the end of background work", error)
 
     def _became_durable(self, _: int) -> None:
-        if get_ident() == self._thread:
-            # A log in memory reports inside of `flush`. This does nothing in a pass, which looks after that anyway.
-            self.passes.wake()
-        elif not self._woken:
+        # A log in memory reports inside of `flush`, and the pass looks after that anyway.
+        if not self._woken and get_ident() != self._thread:
             self._woken = True
             self.on_loop(self._wake_durable)
 

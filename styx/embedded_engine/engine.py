@@ -469,7 +469,6 @@ class EmbeddedEngine(CommittedState):
         self._mode = Mode.ENDED
         self._unavailable = reason
         self._passes.stop()
-        self._log.end()
         self.app_change.end()
         self._externals.stop()
         self._alarm.stop()

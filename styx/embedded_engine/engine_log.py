@@ -6,27 +6,16 @@ The log is one sequence: a record is durable only after every record before it.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Final
 
-from styx.errors import StyxError
 from styx.log.base import Log, Stream
 from styx.sequencer.epoch_record import ExternalRecord, decode_external, encode_external
 
-REPLIES_HELD_SECONDS: Final = 0.005
-"""How long replies wait for other records, whose commit then has them as well. Callers have their replies by then."""
-
-REPLIES_HELD_BYTES_MAX: Final = 1024 * 1024
-"""While more than this is not durable, replies do not wait: requests are refused for a large backlog."""
-
 
 class EngineLog:
-    """Appends to `log`. Records reach the log's writer with `flush`, once a pass; replies for which nobody waits, with
-    the next other record, or after `REPLIES_HELD_SECONDS`, or once they are large. Its clock is `ahead_us` microseconds
+    """Appends to `log`. Records reach the log's writer with `flush`, once a pass. Its clock is `ahead_us` microseconds
     ahead of the wall clock, for tests.
     """
 
@@ -35,10 +24,6 @@ class EngineLog:
         self.ahead_us = ahead_us
         self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
         self._flushed = 0
-        self._replies = 0  # all records behind that are replies, if they are so many
-        self._replies_since_s = 0.0
-        self._loop = asyncio.get_running_loop()
-        self._timer: asyncio.TimerHandle | None = None
         self._last_us = 0
 
     def now_us(self) -> int:
@@ -56,63 +41,22 @@ class EngineLog:
         """`flush` calls `then` once all records so far are durable, in the order of these calls."""
         self._waiting.append((self.log.lsn, then))
 
-    def append_replies(self, slot: int, payloads: Iterable[bytes]) -> None:
-        """Appends replies of a slot. Their callers need not wait until they are durable."""
-        append, before, now_us = self.log.append, self.log.lsn, self.now_us()
-        for payload in payloads:
-            append(Stream.REPLIES, slot, now_us, payload)
-        if not self._replies:
-            self._replies_since_s = self._loop.time()
-            if self._timer is None:
-                self._timer = self._loop.call_later(REPLIES_HELD_SECONDS, self._look_at_replies)
-        self._replies += self.log.lsn - before
-
     def flush(self, stopped: bool = False) -> None:
         """Hands new records to the log's writer, unless the engine has `stopped`. Then makes the calls that waited for
         records which are durable by now.
         """
         log, waiting = self.log, self._waiting
-        if self._urgent or not self._replies:
-            if not stopped:
-                log.flush()
-            self._flushed, self._replies = log.lsn, 0
-        durable_lsn = log.durable_lsn
+        if not stopped:
+            log.flush()
+        self._flushed, durable_lsn = log.lsn, log.durable_lsn
         while waiting and waiting[0][0] <= durable_lsn:
             waiting.popleft()[1]()
-
-    def end(self) -> None:
-        """Hands on nothing more by itself: whoever closes the log does so, on a thread of their own."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _look_at_replies(self) -> None:
-        self._timer = None
-        if self._replies:
-            wait_s = self._replies_since_s + REPLIES_HELD_SECONDS - self._loop.time()
-            if wait_s > 0:
-                self._timer = self._loop.call_later(wait_s, self._look_at_replies)
-                return
-            # A log that has failed or was closed reports that by itself.
-            with contextlib.suppress(StyxError):
-                self.log.flush()
-            self._flushed, self._replies = self.log.lsn, 0
 
     @property
     def pending(self) -> bool:
         """Whether `flush` has records to hand on, or calls to make."""
-        waiting = self._waiting
-        return self._urgent or (bool(waiting) and waiting[0][0] <= self.log.durable_lsn)
-
-    @property
-    def _urgent(self) -> bool:
-        """Whether there is more than a few replies to hand on, or somebody waits for them."""
-        log, waiting, replies = self.log, self._waiting, self._replies
-        return (
-            log.lsn - self._flushed > replies
-            or (bool(waiting) and waiting[-1][0] > self._flushed)
-            or (replies > 0 and log.backlog_bytes > REPLIES_HELD_BYTES_MAX)
-        )
+        log, waiting = self.log, self._waiting
+        return log.lsn != self._flushed or (bool(waiting) and waiting[0][0] <= log.durable_lsn)
 
 
 class ExternalLog:

@@ -99,9 +99,10 @@ class EngineJournal:
 
     def emit(self, effect: EmitReplies) -> None:
         """As `WorkerJournal.emit`."""
-        answer, counters = self._intake.answer, self._counters
-        self._log.append_replies(effect.slot, map(encode_reply, effect.replies))
+        append, answer, counters = self._log.log.append, self._intake.answer, self._counters
+        slot, now_us = effect.slot, self._log.now_us()
         for reply in effect.replies:
+            append(Stream.REPLIES, slot, now_us, encode_reply(reply))
             if reply.error is None:
                 counters.committed += 1
             elif reply.error[0] == "aborted":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator
-from threading import Event, get_ident
 
 import pytest
 
@@ -13,12 +12,11 @@ import styx
 from styx.client.embedded import EmbeddedClient
 from styx.coordinator.events import SnapshotWanted
 from styx.coordinator.generation import Phase
-from styx.embedded_engine.engine_log import REPLIES_HELD_BYTES_MAX, REPLIES_HELD_SECONDS, EngineLog
+from styx.embedded_engine.engine_log import EngineLog
 from styx.embedded_engine.storage import Storage
 from styx.log.base import Stream
 from styx.log.memory import MemoryLog
 from styx.store.memory import MemoryStore
-from styx.testing.patience import PATIENCE_SECONDS
 from styx.worker.events import Step
 from tests.embedded.ledger_app import app, outside
 
@@ -140,59 +138,7 @@ async def test_a_generation_waits_for_its_marker(monkeypatch: pytest.MonkeyPatch
     await client.close()
 
 
-async def test_replies_that_were_held_wake_who_waits_for_them_in_memory_too() -> None:
-    async with styx.embedded(app, snapshot_interval=1000) as client:
-        await client.submit("ledger", "a", "add")
-        assert client.engine.log.backlog_records > 0, "the reply is held"
-        assert await asyncio.wait_for(client.engine.flushed(math.inf), PATIENCE_SECONDS)
-
-
-async def test_many_bytes_of_replies_are_not_held() -> None:
-    slow = SlowLog()
-    log = EngineLog(slow)
-    for n_bytes, held in ((REPLIES_HELD_BYTES_MAX, True), (1, False)):
-        log.append_replies(0, [bytes(n_bytes)])
-        assert log.pending is not held
-        log.flush()
-        assert bool(slow.backlog_records) is held
-    slow.permits = 0
-    log.append_replies(0, [bytes(REPLIES_HELD_BYTES_MAX + 1)])
-    log.flush()
-    assert not log.pending, "there is nothing to hand on, although it is not durable"
-    log.end()
-
-
-async def test_held_replies_are_not_handed_on_beside_the_log_s_closing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A log is closed on another thread, and takes what is handed on from one thread at a time."""
-    loop, closing, threads = asyncio.get_running_loop(), Event(), list[int]()
-
-    class Watched(MemoryLog):
-        def flush(self) -> None:
-            if closing.is_set():
-                threads.append(get_ident())
-            super().flush()
-
-        def close(self) -> None:
-            closing.set()
-            asyncio.run_coroutine_threadsafe(asyncio.sleep(2 * REPLIES_HELD_SECONDS), loop).result()
-            super().close()
-
-    async def no_snapshot() -> bool:
-        return False
-
-    log = Watched()
-    monkeypatch.setattr(Storage, "open", lambda *_: Storage(log, MemoryStore()))
-    async with styx.embedded(app, snapshot_interval=1000) as client:
-        # Else its note would take the replies along.
-        monkeypatch.setattr(client.engine, "snapshot", no_snapshot)
-        await client.submit("ledger", "a", "add")
-        assert log.backlog_records > 0, "the reply is held"
-    assert len(threads) == 1
-    assert threads != [get_ident()]
-    assert log.backlog_records == 0, "it is there nevertheless"
-
-
-async def test_durable_waiters_run_in_order_and_once() -> None:
+def test_durable_waiters_run_in_order_and_once() -> None:
     slow, seen = SlowLog(), list[int]()
     log = EngineLog(slow)
     for number in range(2):
