@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from styx.errors import LoadFailed, OutcomeUnknown, RequestRejected, StyxError
+from styx.errors import LoadFailed, OutcomeUnknown, RequestRejected, SnapshotTooOld, StyxError
 from styx.gateway.methods import MethodNotAllowed
 from styx.messages import ReplyRecord
 from styx.model.entity_read import UNKNOWN_ENTITY, found_nothing
@@ -103,8 +103,9 @@ def answer_of_read(record: ReplyRecord) -> Answer:
 
 def refusal(error: StyxError, code: str) -> Answer:
     """The answer to a request that was not run because of `error`."""
-    kind = REJECTED if isinstance(error, RequestRejected) else type(error).__name__
-    answer = failure(code, kind, getattr(error, "message", None) or str(error))
+    # As a read that comes too late is answered.
+    other = isinstance(error, SnapshotTooOld) or not isinstance(error, RequestRejected)
+    answer = failure(code, type(error).__name__ if other else REJECTED, getattr(error, "message", None) or str(error))
     if isinstance(error, MethodNotAllowed):
         return answer._replace(headers=(JSON, (b"allow", ", ".join(error.methods).encode())))
     return answer

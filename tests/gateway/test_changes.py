@@ -221,6 +221,7 @@ async def test_what_is_refused(cluster: EmbeddedCluster, server: Running, path: 
     await cluster.call("cart", "ada", "add", "tea", 1)
     found, body = await get(server.url + path)
     assert (found, body["error"]["code"]) == (status, code), body
+    assert (body["error"]["type"] == "SnapshotTooOld") == (status == 410)
 
 
 async def test_another_method_is_refused(server: Running) -> None:
