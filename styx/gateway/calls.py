@@ -1,5 +1,5 @@
-"""What a gateway decides about a call of a function and about a read of an entity, from its head, its body and its end;
-nothing here waits.
+"""What a gateway decides about a call of a function and about a read of an entity, from its head, its body and its end,
+and what it counts; nothing here waits.
 
 Both ways of a request share it: the one behind ASGI (`endpoint.py`) and the direct one (`direct_calls.py`). It decides
 what a request asks for; the engine decides the outcome.
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
+
+from prometheus_client.core import Metric
 
 from styx.errors import EngineFailed, InTransactionError, NotSent, OutcomeUnknown, RequestRejected
 from styx.gateway import head, reads, status
@@ -19,11 +21,12 @@ from styx.gateway.arguments import ArgumentReader
 from styx.gateway.auth.identity import Identity
 from styx.gateway.body import ClientGone
 from styx.gateway.engine import Engine
-from styx.gateway.gateway_metrics import GatewayMetrics
 from styx.gateway.head import Address
 from styx.gateway.methods import MethodNotAllowed
 from styx.gateway.query import QueryReader
 from styx.gateway.status import Answer
+from styx.metrics.exposition import Exposition, counter, counters, gauge, histogram
+from styx.metrics.histogram import REQUEST_SECONDS, Histogram
 from styx.model.freshness import Freshness
 from styx.model.function_spec import READ_FUNCTION, READ_ROWS_FUNCTION
 from styx.model.operator import Operator
@@ -55,6 +58,50 @@ class Call(NamedTuple):
     idempotency_key: str
     seconds: float
     outside: Freshness | None
+
+
+class GatewayMetrics:
+    """Requests by status, their latency, and how many are `in_flight`; requests refused at the door; and how many
+    `streams` of events are open, and how many were sent; `change_readers` follow changes, and so many epochs were sent
+    to them.
+    """
+
+    def __init__(self) -> None:
+        self.in_flight = 0
+        self.streams = 0
+        self.events_sent = 0
+        self.change_readers = 0
+        self.changed_epochs_sent = 0
+        self._by_status: dict[int, int] = {}
+        self._refused: dict[str, int] = {}
+        self._latency = Histogram(REQUEST_SECONDS)
+        # Without the process's memory: the engine's metrics, which precede this text, have it.
+        self._exposition = Exposition(self._collect, with_process=False)
+
+    def observe(self, status: int, seconds: float) -> None:
+        """Counts one request that was answered with `status` after `seconds`."""
+        self._by_status[status] = self._by_status.get(status, 0) + 1
+        self._latency.observe(seconds)
+
+    def refused(self, code: str) -> None:
+        """Counts one request that was refused at the door, for the reason `code`."""
+        self._refused[code] = self._refused.get(code, 0) + 1
+
+    def text(self) -> str:
+        """All of them in Prometheus' text format."""
+        return self._exposition.text()
+
+    def _collect(self) -> Iterator[Metric]:
+        by_status = {str(status): count for status, count in sorted(self._by_status.items())}
+        yield counters("styx_gateway_requests_total", "Requests by HTTP status.", "status", by_status)
+        yield counters("styx_gateway_refused_total", "Requests refused at the door.", "code", self._refused)
+        yield histogram("styx_gateway_request_seconds", "From a request's headers to its answer.", self._latency)
+        yield gauge("styx_gateway_in_flight", "Requests not answered yet.", self.in_flight)
+        yield gauge("styx_gateway_event_streams", "Readers of events that are connected.", self.streams)
+        yield counter("styx_gateway_events_sent_total", "Events sent to readers.", self.events_sent)
+        yield gauge("styx_gateway_change_readers", "Readers of changes that are connected.", self.change_readers)
+        epochs = "Epochs with changes sent to readers."
+        yield counter("styx_gateway_changed_epochs_sent_total", epochs, self.changed_epochs_sent)
 
 
 class Calls:

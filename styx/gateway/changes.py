@@ -22,8 +22,8 @@ import msgspec
 
 from styx.errors import BadArguments, NotSent, RequestRejected, StyxError, UnknownOperator
 from styx.gateway import head, server_sent, status
+from styx.gateway.calls import GatewayMetrics
 from styx.gateway.engine import Engine
-from styx.gateway.gateway_metrics import GatewayMetrics
 from styx.gateway.methods import MethodNotAllowed
 from styx.gateway.status import ResultNotJson, result_json
 from styx.http.asgi import Receive, Scope, Send

@@ -17,8 +17,8 @@ import msgspec
 
 from styx.errors import BadArguments, EventsCut, EventsReleased, RequestRejected
 from styx.gateway import head, server_sent, status
+from styx.gateway.calls import GatewayMetrics
 from styx.gateway.engine import Engine
-from styx.gateway.gateway_metrics import GatewayMetrics
 from styx.gateway.status import Answer
 from styx.http.asgi import Receive, Scope, Send
 from styx.model.event import no_such_event

@@ -12,7 +12,7 @@ from styx.cluster.ingest.process import IngestProcess
 from styx.cluster.ingest.source import KafkaSource
 from styx.cluster.options import CoordinatorOptions, ProcessOptions, cluster_limits
 from styx.cluster.worker.process import WorkerProcess
-from styx.gateway.gateway_metrics import GatewayMetrics
+from styx.gateway.calls import GatewayMetrics
 from styx.kafka.address import parse_kafka_url
 from styx.model.ingest_position import Position
 from styx.query.schema import of_description
