@@ -102,7 +102,12 @@ class ReplicaService:
         self._now()  # those in line would wait for nothing
         async with self._place():
             moment = self._now()
-            query = SharedQuery(await self._process(), moment, self._rows, asked, limits)
+            try:
+                process = await self._process()
+            except asyncio.CancelledError:
+                self.counts.left += 1
+                raise
+            query = SharedQuery(process, moment, self._rows, asked, limits)
             try:
                 try:
                     schema, rows = await self._step(query, query.result)

@@ -251,7 +251,9 @@ async def test_pages_of_one_epoch_have_one_sum_beside_transfers(tmp_path: Path) 
 
         writers = [asyncio.create_task(write(offset)) for offset in (0, 20, 40)]
         epochs = set()
-        for _ in range(15):
+        rounds = 0
+        while rounds < 15 or len(epochs) <= 5:  # else nobody wrote beside it
+            rounds += 1
             page = await cluster.list(account, limit=7)
             values = [entry.value for entry in page.entries]
             epochs.add(page.epoch)
@@ -261,7 +263,6 @@ async def test_pages_of_one_epoch_have_one_sum_beside_transfers(tmp_path: Path) 
             assert (len(values), sum(values)) == (60, 6_000)
         stop = True
         await asyncio.gather(*writers)
-    assert len(epochs) > 5, "the writers were not under way"
 
 
 async def test_a_listing_goes_on_behind_a_crash(tmp_path: Path) -> None:

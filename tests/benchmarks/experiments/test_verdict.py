@@ -70,7 +70,12 @@ def test_a_line_that_could_not_be_measured_does_not_hold() -> None:
 def test_a_line_stands_under_the_row_that_it_explains() -> None:
     names = [target.name for target in TARGETS]
     assert names[names.index("four-twos-by-two") - 1] == "eight-by-two"
-    assert [target.name for target in TARGETS if target.bound is None] == ["four-twos-by-two"]
+    assert names.index("pgbench-on") == names.index("pgbench-off") - 1
+    assert [name for name, target in zip(names, TARGETS, strict=True) if target.bound is None] == [
+        "four-twos-by-two",
+        "pgbench-on",
+        "pgbench-off",
+    ]
 
 
 def test_a_figure_of_its_own_needs_no_other() -> None:
