@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 import time
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from styx.query.process import QueryProcess
 from styx.query.service import Asked, Limits, QueryFailed, QueryRefused
 from styx.replica.arrow_rows import ArrowRows
 from styx.replica.follower import Moment
@@ -118,6 +120,29 @@ def test_who_leaves_ends_the_query(moment: Moment) -> None:
             async with service.run(Asked("select * from range(100000)"), SMALL) as answer:
                 assert (await anext(answer.batches)).num_rows == 1_000  # and no more: it leaves in the middle
             assert await asked(service, "select 1 x") == [{"x": 1}]
+
+    asyncio.run(run())
+
+
+def test_who_leaves_before_the_query_has_a_process_is_counted_as_well(moment: Moment) -> None:
+    async def run() -> None:
+        async with service_over(lambda: moment) as service:
+            wanted, given, take = threading.Event(), threading.Event(), service.processes.take
+
+            def slow() -> QueryProcess:
+                wanted.set()
+                given.wait()
+                return take()
+
+            service.processes.take = slow  # type: ignore[method-assign]
+            asking = asyncio.create_task(asked(service, "select 1 x"))
+            await until(wanted.is_set)
+            asking.cancel()
+            await asyncio.sleep(0)
+            given.set()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            assert (service.counts.left, service.counts.running) == (1, 0)
 
     asyncio.run(run())
 
