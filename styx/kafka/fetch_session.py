@@ -1,7 +1,7 @@
 """A fetch session: a broker remembers which partitions a tail reads and from where, so a fetch names only what has
 changed, and an answer only where something came (KIP-227). It decides nothing about what is read.
 
-A broker may forget a session at any time, or have no room for one. Then all partitions are named again.
+Where most partitions have changed, as under load, a fetch beside the session is cheaper for the broker. A broker may forget a session at any time, or have no room for one. Then all partitions are named again.
 """
 
 from __future__ import annotations
@@ -24,26 +24,32 @@ class FetchSession:
         self._id = 0
         self._epoch = _FIRST_EPOCH
         self._known: dict[int, int] = {}
+        """Partitions and offsets as the broker remembers them."""
+        self._last: Mapping[int, int] = {}
+        self._beside = False
 
     def fetch(
         self, topic: str, wanted: Mapping[int, int], *, wait_ms: int, bytes_max: int, partition_bytes_max: int
     ) -> Fetch:
         """The next fetch: `wanted` maps all partitions to their offsets."""
-        known, self._known = self._known, dict(wanted)
-        named, left = wanted, list[int]()
-        if self._epoch != _FIRST_EPOCH:
-            named = {partition: offset for partition, offset in wanted.items() if known.get(partition) != offset}
-            left = [partition for partition in known if partition not in wanted]
+        known, named, left = self._known, wanted, list[int]()
+        last, self._last = self._last, dict(wanted)
+        begun = self._epoch != _FIRST_EPOCH
+        self._beside = begun and 2 * len(_changed(last, wanted)) > len(wanted)
+        if begun and not self._beside:
+            named, left = _changed(known, wanted), [partition for partition in known if partition not in wanted]
         request = fetch_request(
             topic, named, wait_ms=wait_ms, bytes_max=bytes_max, partition_bytes_max=partition_bytes_max
         )
-        request.session = (self._id, self._epoch, left)
+        if not self._beside:
+            self._known = dict(wanted)
+            request.session = (self._id, self._epoch, left)
         return request
 
     def took(self, answer: Any) -> bool:
         """Learns from an answer; False if the broker has forgotten the session, and nothing was read."""
-        if not isinstance(answer, Fetched):
-            return True  # of an old broker, which has no sessions that we know of
+        if self._beside or not isinstance(answer, Fetched):
+            return True  # the session is as it was; an old broker has none that we know of
         if answer.code in _FORGOTTEN and self._epoch != _FIRST_EPOCH:
             self._id = 0
             self.drop()
@@ -55,3 +61,7 @@ class FetchSession:
     def drop(self) -> None:
         """The next fetch names all partitions, and ends the session if there is one."""
         self._epoch = _FIRST_EPOCH
+
+
+def _changed(before: Mapping[int, int], wanted: Mapping[int, int]) -> dict[int, int]:
+    return {partition: offset for partition, offset in wanted.items() if before.get(partition) != offset}

@@ -34,6 +34,18 @@ def test_a_fetch_names_what_has_changed() -> None:
     assert asked(session, {1: 7, 2: 0}) == ((9, 3, []), {})
 
 
+def test_where_most_has_changed_a_fetch_is_beside_the_session() -> None:
+    session = begun()
+    without: tuple[int, int, list[int]] = (0, -1, [])
+    for at in (10, 20):
+        assert asked(session, {0: at, 1: at}) == (without, {0: at, 1: at})
+        assert session.took(Fetched([], session=0))
+    # The broker still remembers what it was told in the session.
+    assert asked(session, {0: 20, 1: 20}) == ((9, 1, []), {0: 20, 1: 20})
+    assert session.took(Fetched([], session=9))
+    assert asked(session, {0: 20, 1: 21}) == ((9, 2, []), {1: 21})
+
+
 def test_epochs_go_round() -> None:
     session = begun()
     session._epoch = 2**31 - 1
