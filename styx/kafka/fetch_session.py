@@ -1,7 +1,8 @@
 """A fetch session: a broker remembers which partitions a tail reads and from where, so a fetch names only what has
 changed, and an answer only where something came (KIP-227). It decides nothing about what is read.
 
-Where most partitions have changed, as under load, a fetch beside the session is cheaper for the broker. A broker may forget a session at any time, or have no room for one. Then all partitions are named again.
+Where most partitions have changed, as under load, a fetch beside the session is cheaper for the broker. A broker may
+forget a session at any time, or have no room for one. Then all partitions are named again.
 """
 
 from __future__ import annotations
