@@ -250,7 +250,7 @@ async def test_pages_of_one_epoch_have_one_sum_beside_transfers(tmp_path: Path) 
                 number += 1
 
         writers = [asyncio.create_task(write(offset)) for offset in (0, 20, 40)]
-        epochs = set()
+        epochs = set[int]()
         rounds = 0
         while rounds < 15 or len(epochs) <= 5:  # else nobody wrote beside it
             rounds += 1
