@@ -22,9 +22,8 @@ from styx.gateway.auth.identity import Identity
 from styx.gateway.body import ClientGone
 from styx.gateway.engine import Engine
 from styx.gateway.head import Address
-from styx.gateway.methods import MethodNotAllowed
 from styx.gateway.query import QueryReader
-from styx.gateway.status import Answer
+from styx.gateway.status import Answer, MethodNotAllowed
 from styx.metrics.exposition import Exposition, counter, counters, gauge, histogram
 from styx.metrics.histogram import REQUEST_SECONDS, Histogram
 from styx.model.freshness import Freshness

@@ -24,8 +24,7 @@ from styx.errors import BadArguments, NotSent, RequestRejected, StyxError, Unkno
 from styx.gateway import head, server_sent, status
 from styx.gateway.calls import GatewayMetrics
 from styx.gateway.engine import Engine
-from styx.gateway.methods import MethodNotAllowed
-from styx.gateway.status import ResultNotJson, result_json
+from styx.gateway.status import MethodNotAllowed, ResultNotJson, result_json
 from styx.http.asgi import Receive, Scope, Send
 from styx.model.app import App
 from styx.model.changes import FROM_NOW, EpochChanges, Given, checked_after, entries, followed_table, table_name

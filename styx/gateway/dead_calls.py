@@ -19,8 +19,7 @@ from styx.errors import BadArguments
 from styx.gateway import head
 from styx.gateway.engine import Engine
 from styx.gateway.head import DeadAddress
-from styx.gateway.methods import MethodNotAllowed
-from styx.gateway.status import Answer, answer_of, failure, result_json
+from styx.gateway.status import Answer, MethodNotAllowed, answer_of, failure, result_json
 from styx.model.dead_list import DEAD_CALLS_DEFAULT, dead_page, parts_of
 from styx.model.function_spec import DEAD_FUNCTION, DROP_DEAD_FUNCTION, REPLAY_DEAD_FUNCTION
 from styx.model.request import encode_arguments

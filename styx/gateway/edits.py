@@ -22,8 +22,7 @@ from styx.gateway import head
 from styx.gateway.body import IncomingBody
 from styx.gateway.engine import Engine
 from styx.gateway.head import EditAddress
-from styx.gateway.methods import MethodNotAllowed
-from styx.gateway.status import Answer, ResultNotJson, answer_of, failure, result_json
+from styx.gateway.status import Answer, MethodNotAllowed, ResultNotJson, answer_of, failure, result_json
 from styx.messages import ReplyRecord
 from styx.model.entity_edit import ABSENT, mark_of
 from styx.model.function_spec import EDIT_FUNCTION, LOOK_FUNCTION

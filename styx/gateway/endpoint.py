@@ -23,9 +23,8 @@ from styx.gateway.edits import answer_edit
 from styx.gateway.engine import Engine
 from styx.gateway.head import DEAD_PREFIX, EDIT_PREFIX, PREFIX, Address, DeadAddress, EditAddress
 from styx.gateway.listing import answer_list
-from styx.gateway.methods import MethodNotAllowed
 from styx.gateway.publishing import answer_publish
-from styx.gateway.status import Answer
+from styx.gateway.status import Answer, MethodNotAllowed
 from styx.http.asgi import Receive, Scope, Send
 
 CLIENT_GONE_STATUS: Final = 499

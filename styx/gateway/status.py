@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from styx.errors import LoadFailed, OutcomeUnknown, RequestRejected, SnapshotTooOld, StyxError
-from styx.gateway.methods import MethodNotAllowed
 from styx.messages import ReplyRecord
 from styx.model.entity_read import UNKNOWN_ENTITY, found_nothing
 from styx.protocol.reads import READ_PHASE
@@ -99,6 +98,17 @@ def answer_of_read(record: ReplyRecord) -> Answer:
     if error is not None and found_nothing(error[1]):
         return failure(UNKNOWN_ENTITY, error[1], error[2], record)
     return answer_of(record)
+
+
+class MethodNotAllowed(RequestRejected):
+    """A request came by another method than `methods`, which its path has."""
+
+    def __init__(self, method: str, methods: tuple[str, ...]) -> None:
+        message = f"requests are sent here with {' or '.join(methods)}, not {method}"
+        if method in ("GET", "HEAD"):
+            message += "; with GET only to a function that is registered with read_only=True"
+        super().__init__("method_not_allowed", message)
+        self.methods = methods
 
 
 def refusal(error: StyxError, code: str) -> Answer:

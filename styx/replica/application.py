@@ -11,8 +11,7 @@ from prometheus_client.core import Metric
 
 from styx.gateway import head, status
 from styx.gateway.app import SHUTTING_DOWN
-from styx.gateway.methods import MethodNotAllowed
-from styx.gateway.status import Answer
+from styx.gateway.status import Answer, MethodNotAllowed
 from styx.http.asgi import CLOSE, Message, Receive, Scope, Send
 from styx.metrics.exposition import CONTENT_TYPE, Exposition, counters, gauge, histogram
 from styx.metrics.histogram import Histogram

@@ -17,9 +17,8 @@ import msgspec
 from styx.errors import RequestRejected
 from styx.gateway import status
 from styx.gateway.body import ClientGone, IncomingBody
-from styx.gateway.methods import MethodNotAllowed
 from styx.gateway.reads import epoch_in
-from styx.gateway.status import Answer
+from styx.gateway.status import Answer, MethodNotAllowed
 from styx.http.asgi import CLOSE, Receive, Scope, Send
 from styx.metrics.histogram import Histogram
 from styx.query.service import Answer as Found

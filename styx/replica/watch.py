@@ -17,8 +17,8 @@ from typing import Any, Final
 from styx.errors import RequestRejected
 from styx.gateway import status
 from styx.gateway.body import ClientGone
-from styx.gateway.methods import MethodNotAllowed
 from styx.gateway.reads import epoch_in
+from styx.gateway.status import MethodNotAllowed
 from styx.http.asgi import Receive, Scope, Send
 from styx.query.service import Asked, Limits, QueryFailed, QueryRefused, QueryService
 from styx.replica.encoders import JsonObject
